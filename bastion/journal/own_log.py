@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from ..model import layout
 from ..model.codec import encode
-from ..model.interfaces import Bucket, Clock, Tasks
+from ..model.interfaces import Bucket, Clock
 from ..model.stored.events import AnyEvent, FileChanged, Submitted
 from .logs import SEGMENT_MAX, SegmentWriter
 
@@ -51,10 +52,13 @@ class OwnLog(logging.Handler):
         if log.isEnabledFor(logging.INFO):
             log.info("%s", told(event))
 
-    def flush_beside(self, tasks: Tasks) -> None:
-        """Start to write what is there, every `FLUSH_S` seconds."""
+    def flush_beside(self, start: Callable[[], bool]) -> None:
+        """Have what is there written, every `FLUSH_S` seconds.
+
+        `start` starts `send` as a task, and returns False if that is not possible now.
+        """
         now = self._clock.monotonic()
-        if now >= self._due and (self._lines or self._sending) and tasks.start("log", self.send):
+        if now >= self._due and (self._lines or self._sending) and start():
             self._due = now + FLUSH_S
 
     def send(self) -> None:

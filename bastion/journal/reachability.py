@@ -10,9 +10,6 @@ from ..model.state.unreachable import Blind
 from ..model.stored.events import SightChanged
 from ..model.wording import one_line, told
 
-ASKS = "runner "
-"""A background task with this prefix and a runner's name asks that runner. If it fails, the runner is unreachable."""
-
 WHY_MAX = 512
 """Characters of an error that are stored."""
 
@@ -20,14 +17,12 @@ REWORD = timedelta(minutes=5)
 """While a runner is unreachable, a new error text is stored at most this often: some differ with every request."""
 
 
-def news(state: State, task: str, error: Exception | None, now: datetime) -> Iterator[SightChanged]:
-    """Yield what the end of a background task says about its runner: reachable without an `error`, else unreachable.
+def news(state: State, runner: str, error: Exception | None, now: datetime) -> Iterator[SightChanged]:
+    """Yield what a turn of this runner says about it: reachable without an `error`, else unreachable.
 
     Nothing if the state already says so, or if only the text differs and the last one is newer than `REWORD`.
     """
-    if not task.startswith(ASKS):
-        return
-    runner, why = task.removeprefix(ASKS), one_line(told(error), WHY_MAX) if error else ""
+    why = one_line(told(error), WHY_MAX) if error else ""
     known = state.blind.get(runner)
     if why == (known.why if known else ""):
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -117,18 +117,32 @@ class Bucket(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class TaskEnd:
+    """The end of a background task.
+
+    task: what it was started as.
+    result: what its work returned.
+    error: what its work raised; None: it returned.
+    """
+
+    task: Any
+    result: Any
+    error: Exception | None
+
+
 class Tasks(Protocol):
     """Work beside the tick. A tick starts tasks and collects their results. Our code starts threads only here."""
 
-    def start(self, name: str, work: Callable[[], Any]) -> bool:
-        """Start `work` and return True.
+    def start(self, task: Hashable, work: Callable[[], Any]) -> bool:
+        """Start `work` and return True. `task` tells it from others: a value, or a name. People see its text.
 
-        Return False if a task of this name still runs, if its result is not collected yet, or if the work cannot be
-        started now.
+        Return False if an equal task still runs, if its result is not collected yet, or if the work cannot be started
+        now.
         """
 
-    def finished(self) -> list[tuple[str, Any, Exception | None]]:
-        """Return (name, result, error) of the tasks that ended since the last call, in the order of their ends."""
+    def finished(self) -> list[TaskEnd]:
+        """Return the tasks that ended since the last call, in the order of their ends."""
 
     def wait(self, seconds: float) -> None:
         """Return when a task has ended and its result is not collected yet, or after this many seconds."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
+
+from ..model.interfaces import TaskEnd
 
 # Where the system has it, use a clock that counts on through suspends: a laptop that slept has lost its leadership.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -48,29 +50,29 @@ class ThreadTasks:
         self._width = width
         self._pool: ThreadPoolExecutor | None = None
         self._ended = threading.Condition()
-        self._results: list[tuple[str, Any, Exception | None]] = []
-        self._names: set[str] = set()
+        self._results: list[TaskEnd] = []
+        self._begun: set[Hashable] = set()
         self._closed = False
 
-    def start(self, name: str, work: Callable[[], Any]) -> bool:
+    def start(self, task: Hashable, work: Callable[[], Any]) -> bool:
         """Start `work` on a thread of its own."""
         with self._ended:
-            if self._closed or name in self._names:
+            if self._closed or task in self._begun:
                 return False
-            self._names.add(name)
+            self._begun.add(task)
         try:
-            threading.Thread(target=self._run, args=(name, work), name=name, daemon=True).start()
+            threading.Thread(target=self._run, args=(task, work), name=str(task), daemon=True).start()
         except RuntimeError:  # the system has no free thread now
             with self._ended:
-                self._names.discard(name)
+                self._begun.discard(task)
             return False
         return True
 
-    def finished(self) -> list[tuple[str, Any, Exception | None]]:
+    def finished(self) -> list[TaskEnd]:
         """Return the tasks that ended since the last call."""
         with self._ended:
             results, self._results = self._results, []
-            self._names -= {name for name, _, _ in results}
+            self._begun -= {end.task for end in results}
             return results
 
     def wait(self, seconds: float) -> None:
@@ -103,14 +105,14 @@ class ThreadTasks:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _run(self, name: str, work: Callable[[], Any]) -> None:
+    def _run(self, task: Hashable, work: Callable[[], Any]) -> None:
         result, error = None, None
         try:
             result = work()
         except Exception as problem:  # `finished` returns it
             error = problem
         with self._ended:
-            self._results.append((name, result, error))
+            self._results.append(TaskEnd(task, result, error))
             self._ended.notify_all()
 
 

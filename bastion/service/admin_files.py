@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from bastion.quota.quota import QuotaError
@@ -16,38 +15,11 @@ from ..model.settings import config
 from ..model.state.admin_file_status import File
 from ..model.state.state import State
 from ..model.stored.events import FileBroken, FileChanged
+from .task_results import AdminFilesRead, FileRead
 
 KEYS = {"quota": layout.QUOTA, "config": layout.CONFIG}
 PARSERS: dict[str, Callable[[str], Any]] = {"quota": parse_quota, "config": config.parse}
 FILE_BYTES_MAX = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class FileRead:
-    """One file as it is in the bucket.
-
-    file: "quota" or "config".
-    version: its version in the bucket; "": there is none.
-    data: its content; None: there is none, or `problem` says why it was not read.
-    problem: why it was not read; "": it was.
-    """
-
-    file: str
-    version: str
-    data: bytes | None
-    problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AdminFilesRead:
-    """Both files, from one reading.
-
-    at: monotonic time at which the reading began.
-    files: the files.
-    """
-
-    at: float
-    files: tuple[FileRead, ...]
 
 
 def read(bucket: Bucket, clock: Clock) -> AdminFilesRead:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ..model import layout
 from ..model.at_once import Map
@@ -13,24 +12,7 @@ from ..schedule.desired import Desired
 from .liveness import WorkerKey
 from .observations import FactsRead
 from .reconcile import read_facts
-
-
-@dataclass(frozen=True, slots=True)
-class BeatsRead:
-    """The result of one good pair of listings.
-
-    at: monotonic time at which they began.
-    beats: version of each worker's heartbeat.
-    facts: the facts that changed.
-    keys: all keys that were listed, with their workers.
-    refused: facts that come from another machine than the one that claimed, in words.
-    """
-
-    at: float
-    beats: dict[WorkerKey, str]
-    facts: list[FactsRead]
-    keys: dict[str, WorkerKey]
-    refused: list[str]
+from .task_results import BeatsRead
 
 
 class BeatReader:

@@ -22,8 +22,10 @@ from ..model.version import VERSION
 from ..model.wording import clipped
 from ..schedule.runner_choice import kinds_said
 from . import admin_files, observations
+from .background_tasks import start, then
 from .maintenance import ServiceContext
 from .reconcile import ask_capacity
+from .task_results import BackgroundTask, StopAsked
 from .tick import Bastion
 from .watchdog import ServiceView
 
@@ -90,6 +92,11 @@ def run(
     finally:
         log.removeHandler(bastion.own_log)
         doors.tasks.close()
+
+
+def wake_for(doors: ServiceContext, stop: Callable[[], object]) -> None:
+    """Have a stop end the wait for the next tick. `stop` returns when this process is asked to stop."""
+    start(doors.tasks, BackgroundTask(StopAsked), then(stop, StopAsked()))
 
 
 def take_up(
@@ -316,7 +323,7 @@ def _scene(bastion: Bastion) -> ServiceView:
         runners=tuple(bastion.doors.runners),
         vitals=bastion.vitals,
         due=bastion.undecided,
-        tasks=dict(bastion.timed.since),
+        tasks=dict(bastion.tasks.since),
         requests=bastion.mail.stuck,
     )
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from ..journal import snapshot
 from ..journal.leadership import StatusBeat
 from ..journal.own_log import OwnLog
-from ..journal.reachability import ASKS
 from ..journal.retirement import Retired, remove
+from ..model.clocks import ClockReading
 from ..model.errors import RunnerError
 from ..model.interfaces import Bucket, Builds, Clock, Ids, Runners, Tasks
 from ..model.settings.config import Config
@@ -18,10 +20,26 @@ from ..model.stored.records import BEAT_S, Status
 from ..platform.store_clock import StoreClock
 from ..schedule.desired import Desired
 from . import admin_files
+from .background_tasks import BackgroundTasks, then
 from .heartbeat import BeatReader
 from .observations import BuildEnded, Trouble
 from .received_request import Authors
 from .reconcile import Reconciler
+from .task_results import (
+    AdminFilesRead,
+    BackgroundTask,
+    BeatsRead,
+    BuildsSeen,
+    FoldersSwept,
+    JobsRetired,
+    JournalSound,
+    LogSent,
+    ObjectsRemoved,
+    R,
+    RunnerSeen,
+    SnapshotMade,
+    StatusWritten,
+)
 
 # Seconds between two runs of each chore; a snapshot also needs enough new journal objects.
 SWAP_S = 5.0
@@ -32,6 +50,10 @@ SNAPSHOT_S = 30.0
 JOURNAL_S = 10.0
 BUILDS_S = 15.0
 CLOCK_S, CLOCK_AGAIN_S = 300.0, 15.0
+RETIRE_S = 3600.0
+
+STATUS, LOG, CLOCK = BackgroundTask(StatusWritten), BackgroundTask(LogSent), BackgroundTask(ClockReading)
+REMOVAL, RETIREMENT = BackgroundTask(ObjectsRemoved), BackgroundTask(JobsRetired)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +89,9 @@ class Agenda:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._at: dict[str, float] = {}
+        self._at: dict[Hashable, float] = {}
 
-    def take(self, what: str, every_s: float) -> bool:
+    def take(self, what: Hashable, every_s: float) -> bool:
         """Return True once in this many seconds, and plan the next time."""
         now = self._clock.monotonic()
         if now < self._at.get(what, now):
@@ -77,11 +99,11 @@ class Agenda:
         self._at[what] = now + every_s
         return True
 
-    def hurry(self, what: str) -> None:
+    def hurry(self, what: Hashable) -> None:
         """Make it due now."""
         self._at.pop(what, None)
 
-    def again(self, what: str, after_s: float) -> None:
+    def again(self, what: Hashable, after_s: float) -> None:
         """Make it due this many seconds from now."""
         self._at[what] = self._clock.monotonic() + after_s
 
@@ -110,6 +132,7 @@ class Maintenance:
     """The tasks of one bastion. A chore that fails begins again when it is due again.
 
     doors: the service context.
+    tasks: its tasks, by their types.
     beacon: the writer of `status.json`.
     own_log: the bastion's own log.
     look: checks the journal; raises `LostEnd` if it is not there as it was written.
@@ -119,6 +142,7 @@ class Maintenance:
     """
 
     doors: ServiceContext
+    tasks: BackgroundTasks
     beacon: StatusBeat
     own_log: OwnLog
     look: Callable[[], None]
@@ -130,7 +154,7 @@ class Maintenance:
 
     def __post_init__(self) -> None:
         self.agenda = Agenda(self.doors.clock)
-        self.agenda.take("clock", CLOCK_S)  # the start has just asked it
+        self.agenda.take(CLOCK, CLOCK_S)  # the start has just asked it
 
     def hurry(self) -> None:
         """Make the runners' turns due now, because attempts have changed.
@@ -139,64 +163,96 @@ class Maintenance:
         """
         self._leftovers = True
         for reconciler in self.reconcilers:
-            self.agenda.hurry(f"{ASKS}{reconciler.runner.name}")
+            self.agenda.hurry(_turn_of(reconciler))
 
     def show(self, status: Callable[[], Status]) -> None:
         """Begin to write the heartbeat, if it is due."""
-        if self.agenda.take("status", SWAP_S):
-            now = status()
-            self.doors.tasks.start("status", lambda: self.beacon.swap(now))
+        if self.agenda.take(STATUS, SWAP_S):
+            self.tasks.start(STATUS, self._writes(status()))
+
+    def end_log(self) -> None:
+        """Write the last lines of the own log, and wait until that has ended, well or not. Raises `Deposed`."""
+        self.tasks.finish(LOG, then(self.own_log.send, LogSent()))
+
+    def end_status(self, status: Status) -> None:
+        """Write the last heartbeat, and wait until that has ended. Raises `Deposed`."""
+        self.tasks.finish(STATUS, self._writes(status))
 
     def begin(self, seen: TickSummary) -> None:
         """Begin all other chores that are due."""
-        tasks, take = self.doors.tasks, self.agenda.take
+        bucket, clock = self.doors.bucket, self.doors.clock
         self._runners(seen)
-        if take("files", min(FILES_S, 10 * seen.poll_s)):
-            tasks.start("files", lambda: admin_files.read(self.doors.bucket, self.doors.clock))
-        if take("journal", JOURNAL_S):
-            tasks.start("journal", self.look)
-        if (seen.rows or self._leftovers) and take("heartbeat", BEAT_S):
+        files_s = min(FILES_S, 10 * seen.poll_s)
+        self._begin_if_due(BackgroundTask(AdminFilesRead), files_s, lambda: admin_files.read(bucket, clock))
+        self._begin_if_due(BackgroundTask(JournalSound), JOURNAL_S, then(self.look, JournalSound()))
+        if (seen.rows or self._leftovers) and self._begin_if_due(BackgroundTask(BeatsRead), BEAT_S, self.ear.listen):
             self._leftovers = bool(seen.rows)
-            tasks.start("heartbeat", self.ear.listen)
         seq, builds = seen.state.seq, tuple(seen.state.builds)
-        if seq - self._snapshot_seq >= snapshot.EVERY and take("snapshot", SNAPSHOT_S):
-            tasks.start("snapshot", lambda: self._snapshot(seq))
-        if builds and take("builds", BUILDS_S):
-            tasks.start("builds", lambda: self._look_at(builds))
-        if self.doors.store_clock and take("clock", CLOCK_S):
-            tasks.start("clock", self.doors.store_clock.ask)
-        self.own_log.flush_beside(tasks)
+        if seq - self._snapshot_seq >= snapshot.EVERY:
+            self._begin_if_due(BackgroundTask(SnapshotMade), SNAPSHOT_S, then(self.doors.snapshot, SnapshotMade(seq)))
+        if builds:
+            self._begin_if_due(BackgroundTask(BuildsSeen), BUILDS_S, lambda: self._look_at(builds))
+        if self.doors.store_clock:
+            self._begin_if_due(CLOCK, CLOCK_S, self.doors.store_clock.ask)
+        self.own_log.flush_beside(lambda: self.tasks.start(LOG, then(self.own_log.send, LogSent())))
 
     def remove(self, keys: Sequence[str]) -> bool:
         """Remove objects whose effect is in the journal. Return False if an earlier removal is still running."""
-        return self.doors.tasks.start("consumed", lambda: self.doors.bucket.delete(keys))
+        return self.tasks.start(REMOVAL, then(lambda: self.doors.bucket.delete(keys), ObjectsRemoved()))
 
-    def retire(self, retired: Retired) -> None:
-        """Remove jobs that ended long ago."""
-        if retired.jobs:
-            self.doors.tasks.start("retire", lambda: remove(self.doors.bucket, retired, self.doors.tasks.map))
+    def retire(self, retirable: Callable[[], Retired]) -> None:
+        """Begin to remove jobs that ended long ago, if it is due."""
+        if self.agenda.take(RETIREMENT, RETIRE_S) and (retired := retirable()).jobs:
+            bucket, at_once = self.doors.bucket, self.doors.tasks.map
+            self.tasks.start(RETIREMENT, lambda: JobsRetired(remove(bucket, retired, at_once)))
+
+    def note_snapshot(self, made: SnapshotMade) -> None:
+        """Note that a snapshot is made. The next is due after enough new journal objects."""
+        self._snapshot_seq = made.seq
+
+    def note_failure(self, task: BackgroundTask[Any]) -> None:
+        """Note that a task has failed. A reading of the clock is repeated sooner than it is due; others are not."""
+        if task == CLOCK:
+            self.agenda.again(CLOCK, CLOCK_AGAIN_S)
 
     def next_s(self) -> float:
         """Return the seconds until something is due."""
         return self.agenda.next_s()
 
+    def _begin_if_due(self, task: BackgroundTask[R], every_s: float, work: Callable[[], R]) -> bool:
+        """Begin this task if it is due. Return True if it was due."""
+        due = self.agenda.take(task, every_s)
+        if due:
+            self.tasks.start(task, work)
+        return due
+
+    def _writes(self, status: Status) -> Callable[[], StatusWritten]:
+        return then(lambda: self.beacon.swap(status), StatusWritten())
+
     def _runners(self, seen: TickSummary) -> None:
         for reconciler in self.reconcilers:
-            runner, name = reconciler.runner, f"{ASKS}{reconciler.runner.name}"
-            due = self.agenda.take(name, runner.pace_s if seen.rows else STRAYS_S)
-            if due and not self.doors.tasks.start(name, reconciler.turn):
-                self.agenda.hurry(name)  # an older turn still runs: begin again when it is collected
-            if self.agenda.take(f"folders {runner.name}", FOLDERS_S):
-                self.doors.tasks.start(f"folders {runner.name}", runner.sweep)
+            runner, turn = reconciler.runner, _turn_of(reconciler)
+            due = self.agenda.take(turn, runner.pace_s if seen.rows else STRAYS_S)
+            if due and not self.tasks.start(turn, partial(_seen, reconciler)):
+                self.agenda.hurry(turn)  # an older turn still runs: begin again when it is collected
+            sweep = BackgroundTask(FoldersSwept, runner.name)
+            self._begin_if_due(sweep, FOLDERS_S, then(runner.sweep, FoldersSwept(runner.name)))
 
-    def _look_at(self, builds: Sequence[str]) -> list[BuildEnded | Trouble]:
+    def _look_at(self, builds: Sequence[str]) -> BuildsSeen:
         if self.doors.builds is None:
-            return [Trouble("nobody here can be asked about the builds that jobs wait for")]
+            return BuildsSeen([Trouble("nobody here can be asked about the builds that jobs wait for")])
         ended = self.doors.builds.ended(builds)
-        return [
-            Trouble(str(end)) if isinstance(end, RunnerError) else BuildEnded(name, end) for name, end in ended.items()
-        ]
+        return BuildsSeen(
+            [
+                Trouble(str(end)) if isinstance(end, RunnerError) else BuildEnded(name, end)
+                for name, end in ended.items()
+            ]
+        )
 
-    def _snapshot(self, seq: int) -> None:
-        self.doors.snapshot()
-        self._snapshot_seq = seq
+
+def _turn_of(reconciler: Reconciler) -> BackgroundTask[RunnerSeen]:
+    return BackgroundTask(RunnerSeen, reconciler.runner.name)
+
+
+def _seen(reconciler: Reconciler) -> RunnerSeen:
+    return RunnerSeen(reconciler.runner.name, reconciler.turn())

@@ -7,9 +7,9 @@ from collections import UserDict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from ..journal.reachability import ASKS
 from ..model.state.unreachable import Blind
 from ..model.wording import one_line, told
+from .task_results import BackgroundTask, Done, Failed, RunnerSeen
 
 TEXT_MAX = 512
 EACH_MAX = 8
@@ -27,12 +27,12 @@ class Problems(UserDict[str, str]):
             log.warning("%s: %s", where, what)
         self[where] = what
 
-    def ended(self, task: str, error: Exception | None) -> None:
-        """Record that a task has ended, well or with this error."""
-        if error is None:
-            self.clear_of(task)
+    def ended(self, end: Done | Failed) -> None:
+        """Record that a task has ended, well or with an error."""
+        if isinstance(end, Failed):
+            self.say(str(end.task), told(end.error))
         else:
-            self.say(task, told(error))
+            self.clear_of(str(end.task))
 
     def tell(self, where: str, wrong: Sequence[object]) -> None:
         """Record all problems of a place as one line: the first, and how many more. An empty list clears the place."""
@@ -54,5 +54,5 @@ class Problems(UserDict[str, str]):
 
     def lines(self, blind: Mapping[str, Blind], now: datetime) -> list[str]:
         """Return one line for each problem. An unreachable runner, in `blind`, gets the line that its jobs show."""
-        told = {f"{ASKS}{name}": one.told(name, now) for name, one in blind.items()}
+        told = {str(BackgroundTask(RunnerSeen, name)): one.told(name, now) for name, one in blind.items()}
         return [told.get(where, f"{where}: {what}") for where, what in sorted(self.items())]

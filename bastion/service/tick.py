@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, assert_never
 
 from bastion.quota.demand import RULES
 
@@ -16,7 +16,7 @@ from ..journal.leadership import LeaderTime, LeaderWindow, StatusBeat
 from ..journal.own_log import OwnLog
 from ..journal.retirement import retirable
 from ..journal.task_counters import standing
-from ..model.clocks import words
+from ..model.clocks import ClockReading, words
 from ..model.errors import BucketError, Deposed, LostEnd
 from ..model.interfaces import AttemptKey, Runner
 from ..model.state.state import AttemptState
@@ -28,18 +28,35 @@ from ..schedule.pending import PendingJobs
 from ..schedule.placement import AttemptPlacer
 from ..schedule.runner_choice import places
 from . import admin_files, observations
+from .background_tasks import BackgroundTasks
 from .checkpoints import Checkpoints
-from .heartbeat import BeatReader, BeatsRead
+from .heartbeat import BeatReader
 from .liveness import Liveness, at_work
-from .maintenance import CLOCK_AGAIN_S, Maintenance, ServiceContext, TickSummary
+from .maintenance import Maintenance, ServiceContext, TickSummary
 from .problems import Problems
 from .reconcile import Reconciler
 from .request_queue import RequestQueue
 from .spec_cache import SpecCache
-from .task_ages import TimedTasks
+from .task_results import (
+    AdminFilesRead,
+    BackgroundTask,
+    BeatsRead,
+    BuildsSeen,
+    Failed,
+    FoldersSwept,
+    JobsRetired,
+    JournalSound,
+    LogSent,
+    ObjectsRemoved,
+    RunnerSeen,
+    SnapshotMade,
+    StatusWritten,
+    StopAsked,
+    TaskResult,
+)
 from .watchdog import LAG_S, Vitals, Watchdog
 
-FORGET_S, RETIRE_S, OVERLOOKED_S = 60.0, 3600.0, 300.0
+FORGET_S, OVERLOOKED_S = 60.0, 300.0
 
 log = logging.getLogger("bastion")
 
@@ -48,7 +65,7 @@ log = logging.getLogger("bastion")
 class Bastion:
     """The scheduler and all that it keeps in memory between two appends.
 
-    doors: the service context; its `tasks` are `timed`.
+    doors: the service context.
     journal: the journal of this epoch, with the state.
     time: the time that decisions use.
     fence: the time window in which runners may be called.
@@ -64,7 +81,7 @@ class Bastion:
     troubles: what is wrong now.
     chores: the tasks beside the tick.
     mail: the request queue.
-    timed: the tasks, with the time at which each was begun.
+    tasks: the tasks of `doors`, by their types, with the time at which each was begun.
     watchman: finds what does not move any more.
     vitals: measurements of the last ticks.
     """
@@ -85,7 +102,7 @@ class Bastion:
     troubles: Problems = field(default_factory=Problems)
     chores: Maintenance = field(init=False)
     mail: RequestQueue = field(init=False)
-    timed: TimedTasks = field(init=False)
+    tasks: BackgroundTasks = field(init=False)
     watchman: Watchdog = field(default_factory=Watchdog)
     vitals: Vitals = field(init=False)
     _lineup: PendingJobs = field(default_factory=PendingJobs)
@@ -97,9 +114,8 @@ class Bastion:
     _plan_at: datetime | None = None
 
     def __post_init__(self) -> None:
-        self.timed = TimedTasks(self.doors.tasks, self.doors.clock)
-        self.doors = doors = replace(self.doors, tasks=self.timed)
-        state = self.journal.state
+        doors, state = self.doors, self.journal.state
+        self.tasks = BackgroundTasks(doors.tasks, doors.clock)
         self.vitals = Vitals(decided=doors.clock.monotonic())
         self.specs = SpecCache(doors.bucket)
         self.inputs = plan.inputs(state)
@@ -108,6 +124,7 @@ class Bastion:
         self.mail = RequestQueue(doors, self.troubles, state)
         self.chores = Maintenance(
             doors=doors,
+            tasks=self.tasks,
             beacon=self.beacon,
             own_log=self.own_log,
             look=self._look,
@@ -166,64 +183,69 @@ class Bastion:
     def close(self) -> None:
         """Write that this bastion stopped. Running jobs go on."""
         self._commit()
-        self._last("log", self.own_log.send)
-        stopped = self.status(self, "stopped")
-        self._last("status", lambda: self.beacon.swap(stopped))
+        self.chores.end_log()
+        self.chores.end_status(self.status(self, "stopped"))
 
     def give_up(self, error: Exception) -> None:
         """Write that this bastion ended, and why: the journal is not what it wrote. Append nothing more."""
         self.troubles.say("journal", error)
         ended = self.status(self, "stopped")
-        self._last("log", self.own_log.send)
-        self._last("status", lambda: self.beacon.swap(ended))
-
-    def _last(self, name: str, work: Callable[[], object]) -> None:
-        """Run this as the task `name`, after one that still runs, and wait for its end. Raises `Deposed`."""
-        begun = ended = False
-        while not ended:
-            begun = begun or self.doors.tasks.start(name, work)
-            self.doors.tasks.wait(1.0)
-            for other, _, error in self.doors.tasks.finished():
-                if isinstance(error, Deposed):
-                    raise error
-                ended = ended or (begun and other == name)
+        self.chores.end_log()
+        self.chores.end_status(ended)
 
     # Read
 
     def _collect(self, now: datetime) -> None:
         """Take in the results of finished tasks."""
-        for name, result, error in self.doors.tasks.finished():
-            if isinstance(error, Deposed | LostEnd):
-                raise error
-            self.troubles.ended(name, error)
-            self._add_all(reachability.news(self.journal.state, name, error, now))
-            if error is None:
-                self._take(name, result, now)
-            elif name == "clock":
-                self.chores.agenda.again(name, CLOCK_AGAIN_S)
+        for end in self.tasks.finished():
+            if isinstance(end, Failed) and isinstance(end.error, Deposed | LostEnd):
+                raise end.error
+            self.troubles.ended(end)
+            if isinstance(end, Failed):
+                self._fail(end, now)
+            else:
+                self._take(end.task, end.result, now)
 
-    def _take(self, name: str, result: Any, now: datetime) -> None:
-        if name.startswith(reachability.ASKS) or name == "builds":
-            self.troubles.tell(
-                f"seen by {name}", [seen.what for seen in result if isinstance(seen, observations.Trouble)]
-            )
-            self.troubles.tell_each(
-                f"stray of {name}", [seen.what for seen in result if isinstance(seen, observations.Stray)]
-            )
-            self._note(result, now)
-        elif name == "heartbeat":
-            self._hear(result, now)
-        elif name == "retire":
-            for start in range(0, len(result), lifecycle.FORGET_AT_ONCE):
-                self._add(Forgotten(jobs=list(result[start : start + lifecycle.FORGET_AT_ONCE])))
-        elif name == "files":
-            self.heed(result)
-        elif name == "clock":
-            off = self.time.correct(result)
-            what = f"our time is {words(off)} the store's, and goes on: if the store's is right, restart the bastion"
-            self.troubles.tell("clock", [what] if off else [])
+    def _fail(self, end: Failed, now: datetime) -> None:
+        if end.task.result is RunnerSeen:
+            self._add_all(reachability.news(self.journal.state, end.task.runner, end.error, now))
+        self.chores.note_failure(end.task)
 
-    def heed(self, reading: admin_files.AdminFilesRead) -> None:
+    def _take(self, task: BackgroundTask[Any], result: TaskResult, now: datetime) -> None:
+        """Act on what a task found. A kind of result without a case is an error of types."""
+        match result:
+            case RunnerSeen(runner, sightings):
+                self._add_all(reachability.news(self.journal.state, runner, None, now))
+                self._see(task, sightings, now)
+            case BuildsSeen(sightings):
+                self._see(task, sightings, now)
+            case BeatsRead():
+                self._hear(result, now)
+            case AdminFilesRead():
+                self.heed(result)
+            case ClockReading():
+                self._correct(result)
+            case JobsRetired(jobs):
+                for start in range(0, len(jobs), lifecycle.FORGET_AT_ONCE):
+                    self._add(Forgotten(jobs=list(jobs[start : start + lifecycle.FORGET_AT_ONCE])))
+            case SnapshotMade():
+                self.chores.note_snapshot(result)
+            case StatusWritten() | LogSent() | JournalSound() | FoldersSwept() | ObjectsRemoved() | StopAsked():
+                pass  # the end is all
+            case _:
+                assert_never(result)
+
+    def _see(self, task: BackgroundTask[Any], seen: Sequence[observations.Sighting], now: datetime) -> None:
+        self.troubles.tell(f"seen by {task}", [one.what for one in seen if isinstance(one, observations.Trouble)])
+        self.troubles.tell_each(f"stray of {task}", [one.what for one in seen if isinstance(one, observations.Stray)])
+        self._note(seen, now)
+
+    def _correct(self, asked: ClockReading) -> None:
+        off = self.time.correct(asked)
+        what = f"our time is {words(off)} the store's, and goes on: if the store's is right, restart the bastion"
+        self.troubles.tell("clock", [what] if off else [])
+
+    def heed(self, reading: AdminFilesRead) -> None:
         """Put the admin's files in force, unless a later reading of them was faster."""
         if reading.at < self._files_at:
             return
@@ -337,8 +359,7 @@ class Bastion:
         """Begin the tasks that are due. A later tick collects their results."""
         self.show()
         self.chores.begin(TickSummary(rows=self.rows, state=self.journal.state, poll_s=self.poll))
-        if self.chores.agenda.take("retire", RETIRE_S):
-            self.chores.retire(retirable(self.journal.state, self.last_tick))
+        self.chores.retire(lambda: retirable(self.journal.state, self.last_tick))
         if self.mail.done and self.chores.remove(list(self.mail.done)):
             self.mail.done = {}
 

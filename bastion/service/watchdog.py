@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import Any
 
 from bastion.quota.resources import text
 
@@ -17,6 +18,7 @@ from ..model.interfaces import AttemptKey
 from ..model.state.state import Attempt, AttemptState, Job, State
 from ..model.wording import clock
 from ..schedule.lifecycle import FORMING, forming_since
+from .task_results import BackgroundTask, FoldersSwept, JobsRetired, ObjectsRemoved, SnapshotMade, TaskResult
 
 MARGIN = timedelta(minutes=5)
 """Time after one of our deadlines, for a bucket that is away for a while and for a slow backend."""
@@ -25,7 +27,12 @@ MARGIN = timedelta(minutes=5)
 GONE_S = 600.0
 UNDECIDED_S = 300.0
 REQUEST_S = 600.0
-TASK_S: Mapping[str, float] = {"snapshot": 900.0, "consumed": 3600.0, "retire": 3600.0, "folders": 3600.0}
+TASK_S: Mapping[type[TaskResult], float] = {
+    SnapshotMade: 900.0,
+    ObjectsRemoved: 3600.0,
+    JobsRetired: 3600.0,
+    FoldersSwept: 3600.0,
+}
 TASK_USUAL_S = 300.0
 """Seconds that a task may take if `TASK_S` does not name it.
 
@@ -72,7 +79,7 @@ class ServiceView:
     runners: Collection[str]
     vitals: Vitals
     due: bool
-    tasks: Mapping[str, float] = field(default_factory=dict)
+    tasks: Mapping[BackgroundTask[Any], float] = field(default_factory=dict)
     requests: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -129,9 +136,9 @@ def _own(scene: ServiceView) -> Iterator[str]:
             f"nothing has been decided for {_minutes(at - vitals.decided)}; {waiting} jobs wait, {first} the first of them; "
             "see whether the runner answers, and bastion logs"
         )
-    for name, since in scene.tasks.items():
-        if at - since > TASK_S.get(name.partition(" ")[0], TASK_USUAL_S):
-            yield f"the task '{name}' has not returned for {_minutes(at - since)}; restart the bastion: what runs goes on"
+    for task, since in scene.tasks.items():
+        if at - since > TASK_S.get(task.result, TASK_USUAL_S):
+            yield f"the task '{task}' has not returned for {_minutes(at - since)}; restart the bastion: what runs goes on"
     if vitals.lag is not None and at - vitals.lag[0] < LAG_SHOWN_S:
         yield (
             f"a tick took {vitals.lag[1]:.0f} s, {_minutes(at - vitals.lag[0])} ago; see whether its machine has processor, "

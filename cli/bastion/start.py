@@ -49,7 +49,7 @@ def run(call: Call[StartOptions]) -> int:
     stopping.watch()
     environ = {name: text for name, text in call.environ.items() if name not in bastion_unit.OF_THE_UNIT}
     world = doors(place, config, environ)
-    world.tasks.start("signal", stopping.wait)  # a signal then ends the wait for the next tick
+    loop.wake_for(world, stopping.wait)
     bastion_unit.notify(call.environ, "READY=1")  # leading or standing by: for systemd both are up
     loop.run(world, me, stopping=stopping, poll_s=said.get("poll"), takeover=call.options.takeover)
     return DONE

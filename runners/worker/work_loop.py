@@ -95,15 +95,15 @@ class WorkLoop:
         return max(0.0, min(dues, default=math.inf) - self._clock.monotonic())
 
     def _collect(self) -> None:
-        for name, result, error in self._tasks.finished():
-            chore = self._chores.get(name)
+        for end in self._tasks.finished():
+            chore = self._chores.get(end.task)
             if chore is None:
-                self._works[name] = result, error
+                self._works[end.task] = end.result, end.error
                 continue
             chore.running = False
-            self._note(chore, error)
-            if error is None:
-                chore.then(result)
+            self._note(chore, end.error)
+            if end.error is None:
+                chore.then(end.result)
 
     def _note(self, chore: Chore, error: Exception | None) -> None:
         """Report a problem once, no matter how long it lasts."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from bastion.journal.fold import apply
 from bastion.model.errors import BucketError, RunnerError
-from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight, Stat, Stored
+from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight, Stat, Stored, TaskEnd
 from bastion.model.state.state import State
 from bastion.model.stored.events import AnyEvent
 from bastion.platform.system import RandomIds
@@ -95,38 +95,38 @@ def folded(*events: AnyEvent, state: State | None = None) -> State:
 
 @dataclass
 class HandTasks:
-    """Tasks that run at once, or, if their name is in `held`, when `release` is called."""
+    """Tasks that run at once, or, if they are in `held`, when `release` is called."""
 
-    held: set[str] = field(default_factory=set)
-    begun: list[str] = field(default_factory=list)
-    _waiting: dict[str, Callable[[], Any]] = field(default_factory=dict)
-    _results: list[tuple[str, Any, Exception | None]] = field(default_factory=list)
+    held: set[Hashable] = field(default_factory=set)
+    begun: list[Hashable] = field(default_factory=list)
+    _waiting: dict[Hashable, Callable[[], Any]] = field(default_factory=dict)
+    _results: list[TaskEnd] = field(default_factory=list)
 
-    def start(self, name: str, work: Callable[[], Any]) -> bool:
-        if name in self._waiting or any(name == other for other, _, _ in self._results):
+    def start(self, task: Hashable, work: Callable[[], Any]) -> bool:
+        if task in self._waiting or any(task == end.task for end in self._results):
             return False
-        self.begun.append(name)
-        self._waiting[name] = work
-        if name not in self.held:
-            self.release(name)
+        self.begun.append(task)
+        self._waiting[task] = work
+        if task not in self.held:
+            self.release(task)
         return True
 
-    def release(self, name: str) -> None:
+    def release(self, task: Hashable) -> None:
         """Let a held task run."""
-        work = self._waiting.pop(name)
+        work = self._waiting.pop(task)
         try:
-            self._results.append((name, work(), None))
+            self._results.append(TaskEnd(task, work(), None))
         except Exception as error:
-            self._results.append((name, None, error))
+            self._results.append(TaskEnd(task, None, error))
 
-    def finished(self) -> list[tuple[str, Any, Exception | None]]:
+    def finished(self) -> list[TaskEnd]:
         results, self._results = self._results, []
         return results
 
     def wait(self, seconds: float) -> None:
         """Whoever waits lets what was held go on."""
-        for name in list(self._waiting):
-            self.release(name)
+        for task in list(self._waiting):
+            self.release(task)
 
     def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         return [attempted(work, item) for item in items]

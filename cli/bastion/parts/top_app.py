@@ -192,14 +192,14 @@ class TopApp(App[int]):
 
     def _collect(self) -> None:
         """Draw a board that is ready."""
-        for _, made, error in self._tasks.finished():
+        for end in self._tasks.finished():
             self._busy = False
-            if error is None:
-                self.board, self._problem = made, ""
-            elif isinstance(error, BastionError | OSError):
-                self._problem = f"{error}; trying on"
+            if end.error is None:
+                self.board, self._problem = end.result, ""
+            elif isinstance(end.error, BastionError | OSError):
+                self._problem = f"{end.error}; trying on"
             else:
-                raise error
+                raise end.error
             self._draw()
         if self._again and not self._busy:
             self._ask()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
 from greenlet import getcurrent, greenlet
 
+from bastion.model.interfaces import TaskEnd
 from tests.simulation.parts.broken import Broken
 from tests.simulation.parts.trace import Trace
 
@@ -192,20 +193,20 @@ class SimTasks:
     def __init__(self, kernel: Kernel, life: Life, rate: float = 1.0) -> None:
         self._kernel, self._rate = kernel, rate
         self._life = life
-        self._names: set[str] = set()
-        self._results: list[tuple[str, Any, Exception | None]] = []
+        self._begun: set[Hashable] = set()
+        self._results: list[TaskEnd] = []
         self._ended = Event(kernel)
 
-    def start(self, name: str, work: Callable[[], Any]) -> bool:
-        if name in self._names:
+    def start(self, task: Hashable, work: Callable[[], Any]) -> bool:
+        if task in self._begun:
             return False
-        self._names.add(name)
-        self._kernel.spawn(self._life, lambda: self._run(name, work))
+        self._begun.add(task)
+        self._kernel.spawn(self._life, lambda: self._run(task, work))
         return True
 
-    def finished(self) -> list[tuple[str, Any, Exception | None]]:
+    def finished(self) -> list[TaskEnd]:
         results, self._results = self._results, []
-        self._names -= {name for name, _, _ in results}
+        self._begun -= {end.task for end in results}
         self._ended.clear()
         return results
 
@@ -218,13 +219,13 @@ class SimTasks:
     def close(self) -> None:
         pass
 
-    def _run(self, name: str, work: Callable[[], Any]) -> None:
+    def _run(self, task: Hashable, work: Callable[[], Any]) -> None:
         result, error = None, None
         try:
             result = work()
         except Exception as problem:
             error = problem
-        self._results.append((name, result, error))
+        self._results.append(TaskEnd(task, result, error))
         self._ended.set()
 
 

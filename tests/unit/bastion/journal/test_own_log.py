@@ -12,7 +12,7 @@ from bastion.model import layout
 from bastion.model.errors import BucketError
 from bastion.model.state.state import Cause
 from bastion.model.stored.events import Claimed, FileChanged, Stopping, Submitted
-from tests.support.doors import Fault, FaultyBucket, HandTasks, fails, loses_the_answer
+from tests.support.doors import Fault, FaultyBucket, fails, loses_the_answer
 from tests.support.world import NOON, HandClock, spec
 
 PREFIX = layout.bastion_log(7)
@@ -80,18 +80,33 @@ def test_the_longest_lines_lose_nothing_but_their_ends() -> None:
 
 
 def test_it_is_written_beside_the_tick_every_few_seconds() -> None:
-    bucket, clock, tasks = FaultyBucket(), HandClock(), HandTasks()
+    bucket, clock, started = FaultyBucket(), HandClock(), list[float]()
     own = OwnLog(bucket, clock, 7)
-    own.flush_beside(tasks)
-    assert tasks.begun == []
+
+    def start() -> bool:
+        started.append(clock.now)
+        own.send()
+        return True
+
+    own.flush_beside(start)
+    assert started == []
     for _ in range(3):
         say(own, "x")
-        own.flush_beside(tasks)
-        tasks.finished()
-    assert tasks.begun == ["log"]
+        own.flush_beside(start)
+    assert started == [0.0]
     clock.now += FLUSH_S
-    own.flush_beside(tasks)
-    assert tasks.begun == ["log", "log"]
+    own.flush_beside(start)
+    assert started == [0.0, FLUSH_S]
+
+
+def test_a_write_that_cannot_be_started_is_due_at_the_next_tick() -> None:
+    bucket = FaultyBucket()
+    own = made(bucket)
+    say(own, "x")
+    answers = [False, True]
+    for _ in range(3):
+        own.flush_beside(lambda: answers.pop(0))
+    assert answers == []
 
 
 def test_events_are_told_in_short() -> None:

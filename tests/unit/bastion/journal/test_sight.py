@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from bastion.journal.reachability import REWORD, WHY_MAX, news
-from bastion.model.errors import BucketError, RunnerError
+from bastion.model.errors import RunnerError
 from bastion.model.state.state import State
 from bastion.model.stored.events import SightChanged
 from tests.support.doors import folded
@@ -21,11 +21,9 @@ def blind() -> State:
     return folded(SightChanged(runner="local", why="no route"))
 
 
-def whys(
-    state: State, error: Exception | None, after: timedelta = timedelta(), task: str = "runner local"
-) -> list[str]:
+def whys(state: State, error: Exception | None, after: timedelta = timedelta()) -> list[str]:
     assert state.now is not None
-    return [event.why for event in news(state, task, error, state.now + after)]
+    return [event.why for event in news(state, "local", error, state.now + after)]
 
 
 def test_it_is_news_once_and_so_is_its_end() -> None:
@@ -42,11 +40,6 @@ def test_other_words_are_news_after_a_while_and_since_when_is_kept() -> None:
     folded(SightChanged(runner="local", why="request 8 timed out"), state=state)
     assert (state.blind["local"].since, state.blind["local"].heard) == (since, state.now)
     assert whys(state, AWAY, REWORD - timedelta(seconds=1)) == []
-
-
-@pytest.mark.parametrize("task", ["files", "heartbeat", "folders local", "runner"])
-def test_tasks_that_ask_no_runner_say_nothing_of_one(task: str) -> None:
-    assert whys(State(now=NOON), BucketError("away"), task=task) == []
 
 
 @pytest.mark.parametrize(

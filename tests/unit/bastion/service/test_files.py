@@ -11,7 +11,8 @@ from bastion.model.state.state import State
 from bastion.model.stored.events import CapacityChanged, FileBroken, FileChanged, Submitted
 from bastion.schedule.plan import inputs, plan
 from bastion.service import admin_files
-from bastion.service.admin_files import FILE_BYTES_MAX, KEYS, FileRead, note, read
+from bastion.service.admin_files import FILE_BYTES_MAX, KEYS, note, read
+from bastion.service.task_results import FileRead
 from tests.support.doors import FaultyBucket, fails, folded, memory
 from tests.support.world import NOON, HandClock, spec
 

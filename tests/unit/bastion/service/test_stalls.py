@@ -13,6 +13,7 @@ from bastion.model.stored.events import Started, Submitted
 from bastion.schedule.lifecycle import FORMING
 from bastion.service import watchdog
 from bastion.service.reconcile import OVERTIME
+from bastion.service.task_results import BackgroundTask, RunnerSeen, SnapshotMade
 from bastion.service.watchdog import MARGIN, ServiceView, Vitals, Watchdog
 from tests.support.doors import fails, folded
 from tests.support.town import Town
@@ -107,16 +108,25 @@ def test_jobs_of_which_nothing_is_decided_are_named() -> None:
 
 def test_a_task_that_never_returns_is_named() -> None:
     town = Town()
-    town.tasks.held.add("runner local")
+    turn = BackgroundTask(RunnerSeen, "local")
+    town.tasks.held.add(turn)
     town.ticks(290)
     assert not [problem for problem in town.status().problems if "task" in problem]
     town.ticks(20)
     (line,) = (problem for problem in town.status().problems if "task" in problem)
     assert line.startswith("stalled: the task 'runner local' has not returned for 5 min; restart the bastion")
     town.tasks.held.clear()
-    town.tasks.release("runner local")
+    town.tasks.release(turn)
     town.ticks(10)
     assert not [problem for problem in town.status().problems if "task" in problem]
+
+
+def test_a_task_that_makes_thousands_of_calls_has_more_time_and_the_time_is_that_of_its_type() -> None:
+    running = {BackgroundTask(SnapshotMade): 0.0, BackgroundTask(RunnerSeen, "local"): 0.0}
+    assert seen(State(), 300, tasks=running) == []
+    (line,) = seen(State(), 900, tasks=running)
+    assert line.startswith("the task 'runner local' has not returned for 15 min")
+    assert len(seen(State(), 901, tasks=running)) == 2
 
 
 def test_a_snapshot_that_fails_again_and_again_is_named_until_it_is_made() -> None:

@@ -21,6 +21,7 @@ from bastion.model.stored.events import (
     Started,
     Submitted,
 )
+from bastion.service.maintenance import LOG, STATUS
 from bastion.service.request_queue import REFUSALS_MAX, RELIST_S
 from bastion.service.request_reader import READS_MAX
 from tests.support.doors import fails, only
@@ -360,16 +361,16 @@ def test_a_restart_finds_all_as_it_was() -> None:
     assert [found.id for found in town.runner.machines] == [machine]
 
 
-def test_a_second_task_of_the_same_name_is_not_begun() -> None:
+def test_a_second_task_of_the_same_kind_is_not_begun() -> None:
     town = Town()
-    town.tasks.held.add("status")
+    town.tasks.held.add(STATUS)
     town.ticks(20)
-    assert town.tasks.begun.count("status") == 1
+    assert town.tasks.begun.count(STATUS) == 1
 
 
 def test_a_farewell_waits_for_a_swap_that_is_under_way_and_has_the_last_word() -> None:
     town = Town()
-    town.tasks.held.update({"status", "log"})
+    town.tasks.held.update({STATUS, LOG})
     town.ticks(6)
     town.bastion.close()
     town.tasks.wait(0)
