@@ -165,7 +165,7 @@ class RequestQueue:
         self.backlog = mail.sorted.more and len(mail.read.failed) < len(mail.sorted.read)
         self._rest = (*mail.sorted.later, *mail.read.missed) if self.backlog else ()
         self._dropped |= turn.dropped
-        self.done |= dict.fromkeys(turn.dropped)
+        self.done |= dict.fromkeys(sorted(turn.dropped))  # a set has another order in each process
 
     def limited(self, state: State, now: datetime, inputs: Inputs) -> dict[str, str]:
         """Return the users from whom no more requests are accepted today, each with the reason."""
