@@ -10,9 +10,9 @@ from bastion.model.interfaces import Placement, Runner
 from bastion.platform.local_paths import secrets_folder, state_folder, work_folder
 
 from ..runner_context import Ground
-from ..worker.linux.machine import PRIVATE
 from ..worker.linux.unix_account import chosen, is_known
 from .gpus import inventory
+from .render import PRIVATE
 from .runner import LocalRunner
 
 

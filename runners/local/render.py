@@ -18,6 +18,10 @@ JOB = "BASTION_JOB"
 """A variable of the user's processes, never of the worker's own."""
 
 
+PRIVATE = "private"
+"""The flag of a worker whose job's logs and outputs are readable by its account alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Name:
     """A machine's id, in its parts.

@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from bastion.bundler.checkout import Checkout
 from bastion.bundler.git_commands import GitAccess
 from bastion.bundler.git_commands import GitContext as GitDoors
 from bastion.model import layout
-from bastion.model.interfaces import AttemptKey, Bucket
+from bastion.model.interfaces import Bucket
 from bastion.platform import host
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
@@ -32,13 +32,12 @@ from ..google.machines.metadata import HOST, MetadataServer
 from ..kubernetes import names as pod
 from ..local.gpus import inventory, portion
 from ..local.registry import KEEPER, WORKER, register, register_command
-from ..worker.interfaces import Farewell, Post, WorkerContext, WorkerPace
+from ..worker.interfaces import Farewell, Post, WorkerContext
 from ..worker.linux import machine_cgroup
-from ..worker.linux.bounds import Bounds
 from ..worker.linux.cache import Cache
 from ..worker.linux.container_engine import SOCKET, Engine
 from ..worker.linux.keeper import keep
-from ..worker.linux.machine import PRIVATE, Inside, LocalMachine
+from ..worker.linux.machine import Inside, LocalMachine
 from ..worker.linux.nvml import NvmlGpus
 from ..worker.linux.process_limits import set_limits
 from ..worker.linux.secret_files import FolderSecrets
@@ -46,8 +45,8 @@ from ..worker.linux.unix_account import account
 from ..worker.output_folder import Put
 from ..worker.run import run, stand_in
 from ..worker.secrets import MachineSecrets
+from .worker_options import NEEDED, WorkerOptions
 
-NEEDED = frozenset({"job", "task", "attempt", "worker", "machine", "address", "bucket", "folder", "cache"})
 _SHARE = re.compile(r"share:([0-9]+)/([0-9]+)")
 _PR_SET_PDEATHSIG = 1
 _FATE_S = 60
@@ -67,27 +66,34 @@ def main(argv: Sequence[str]) -> int:
     if missing := NEEDED - flags.keys():
         print(f"error: a worker is started by a runner, with --{', --'.join(sorted(missing))} too", file=sys.stderr)
         return 2
-    if not entered(flags, KEEPER):
-        print(f"{flags['machine']} was given up before it began: nothing is run", file=sys.stderr)
+    options = WorkerOptions.parse(flags)
+    return _work(options, inside, farewell=_farewell if flags.get("on") == GOOGLE else None)
+
+
+def _work(
+    options: WorkerOptions, inside: Inside | None, farewell: Callable[[bool], Callable[[], Farewell | None]] | None
+) -> int:
+    """Run the worker below its keeper. Return its exit code."""
+    if not entered(options, KEEPER):
+        print(f"{options.machine} was given up before it began: nothing is run", file=sys.stderr)
         return 1
-    bounds = _bounds(flags)
-    set_limits(bounds.open_files)
+    set_limits(options.bounds.open_files)
     notice = notices()
-    if "parent" in flags and not follow(int(flags["parent"])):
+    if options.parent is not None and not follow(options.parent):
         return 1
-    os.chdir(flags["folder"])  # leave the folder that we were started in: it must not stay busy because of us
-    post = _post(flags)
-    machine, keeper = _machine(flags, bounds, inside), os.getpid()
+    os.chdir(options.folder)  # leave the folder that we were started in: it must not stay busy because of us
+    post = _post(options)
+    machine, keeper = _machine(options, inside), os.getpid()
 
     def worker() -> int:
-        if ("parent" in flags and not follow(keeper)) or not entered(flags, WORKER):
+        if (options.parent is not None and not follow(keeper)) or not entered(options, WORKER):
             return 1
         gpus = NvmlGpus(post.devices) if post.devices else None
-        farewell = _farewell(gpus is not None) if flags.get("on") == GOOGLE else None
-        return run(post, _doors(flags, machine, notice, gpus, farewell), _pace(flags))
+        last = farewell(gpus is not None) if farewell else None
+        return run(post, _doors(options, machine, notice, gpus, last), options.pace)
 
     try:
-        code = keep(worker, lambda why: stand_in(post, _doors(flags, machine, notice), _pace(flags), why))
+        code = keep(worker, lambda why: stand_in(post, _doors(options, machine, notice), options.pace, why))
         # The bucket has the end. If a pod fails, even by a late notice, the cluster ends the pods that came with it.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         return 0 if inside else code
@@ -95,47 +101,40 @@ def main(argv: Sequence[str]) -> int:
         machine.close()
 
 
-def entered(flags: Mapping[str, str], role: str) -> bool:
+def entered(options: WorkerOptions, role: str) -> bool:
     """Register this process on its machine, and put it into the machine's group, if there are any.
 
     False: it must do nothing.
     """
-    if "entry" not in flags:
+    if options.entry is None:
         return True
-    if "group" in flags and role == KEEPER:
+    if options.group and role == KEEPER:
         with suppress(OSError):  # the registry identifies us without it
-            machine_cgroup.enter(flags["group"])
-    return register(Path(flags["entry"]), role, os.getpid())
+            machine_cgroup.enter(options.group)
+    return register(options.entry, role, os.getpid())
 
 
-def _begun(flags: Mapping[str, str]) -> Callable[[int], None]:
-    if "entry" not in flags:
-        return lambda pid: None
-    return partial(register_command, Path(flags["entry"]), flags["machine"])
-
-
-def _post(flags: dict[str, str]) -> Post:
+def _post(options: WorkerOptions) -> Post:
     return Post(
-        key=AttemptKey(flags["job"], int(flags["task"]), int(flags["attempt"])),
-        worker=int(flags["worker"]),
-        machine=flags["machine"],
-        address=flags["address"],
-        devices=_devices(flags.get("devices", "")),
-        creation=flags.get("creation", ""),
+        key=options.key,
+        worker=options.worker,
+        machine=options.machine,
+        address=options.address,
+        devices=_devices(options.devices),
+        creation=options.creation,
     )
 
 
 def _doors(
-    flags: dict[str, str],
+    options: WorkerOptions,
     machine: LocalMachine,
     notice: Callable[[], None],
     gpus: NvmlGpus | None = None,
     farewell: Callable[[], Farewell | None] | None = None,
 ) -> WorkerContext:
     """Make the context of one process. Connections and threads cannot be shared with a child, so each has its own."""
-    elsewhere = {home: flags[f"{home}_bucket"] for home in (layout.PERMANENT, layout.TTL) if f"{home}_bucket" in flags}
-    logs_of = account(flags["run_as"]).uid if PRIVATE in flags and "run_as" in flags else None
-    bucket = housed(open_part(flags["bucket"], logs_of=logs_of), elsewhere)
+    logs_of = account(options.run_as).uid if options.private and options.run_as else None
+    bucket = housed(open_part(options.bucket, logs_of=logs_of), options.buckets)
     return WorkerContext(
         bucket=bucket,
         outputs=url_of(bucket, layout.OUTPUTS),
@@ -148,7 +147,7 @@ def _doors(
         say=_say,
         gpus=gpus,
         store=lambda url: _put(bucket, url),
-        secrets=MachineSecrets(FolderSecrets(Path(flags["secrets"])), GoogleSecrets()) if "secrets" in flags else None,
+        secrets=MachineSecrets(FolderSecrets(options.secrets), GoogleSecrets()) if options.secrets else None,
     )
 
 
@@ -165,27 +164,25 @@ def _put(bucket: Bucket, url: str) -> Put:
     return JobFiles(url).put
 
 
-def _machine(flags: dict[str, str], bounds: Bounds, inside: Inside | None) -> LocalMachine:
-    shell, clock = SystemShell(), SystemClock()
-    whose = account(flags["run_as"]) if "run_as" in flags else None
-    access = GitAccess(
-        deploy_key=flags.get("deploy_key", ""), known_hosts=flags.get("known_hosts", ""), local=whose is None
-    )
-    container = ".".join(("bastion", *(flags[name] for name in ("job", "task", "attempt", "worker"))))
-    root = Path(flags["cache"], whose.name) if whose else Path(flags["cache"])
-    home = flags.get(f"{layout.home(layout.OUTPUTS)}_bucket", flags["bucket"])
+def _machine(options: WorkerOptions, inside: Inside | None) -> LocalMachine:
+    shell, clock, key = SystemShell(), SystemClock(), options.key
+    whose = account(options.run_as) if options.run_as else None
+    access = GitAccess(deploy_key=options.deploy_key, known_hosts=options.known_hosts, local=whose is None)
+    container = f"bastion.{key.job}.{key.task}.{key.attempt}.{options.worker}"
+    root = options.cache / whose.name if whose else options.cache
+    home = options.buckets.get(layout.home(layout.OUTPUTS), options.bucket)
     return LocalMachine(
-        Path(flags["folder"]),
+        options.folder,
         os.environ,
         fetcher=Checkout(doors=GitDoors(shell=shell, clock=clock, access=access)),
         cache=Cache(root=root, boot=host.boot(), shell=shell, clock=clock, ids=RandomIds(), account=whose),
         engine=Engine(os.environ.get("DOCKER_HOST", SOCKET), container, lambda registry: login(registry, os.environ)),
         account=whose,
-        bounds=bounds,
-        output=f"{home.rstrip('/')}/{layout.outputs(flags['job'], int(flags['task']))}",
-        private=PRIVATE in flags,
+        bounds=options.bounds,
+        output=f"{home.rstrip('/')}/{layout.outputs(key.job, key.task)}",
+        private=options.private,
         inside=inside,
-        begun=_begun(flags),
+        begun=partial(register_command, options.entry, options.machine) if options.entry else lambda pid: None,
     )
 
 
@@ -196,15 +193,6 @@ def _metadata_server() -> MetadataServer:
 def _farewell(gpus: bool) -> Callable[[], Farewell | None]:
     server = _metadata_server()
     return lambda: fate.farewell(server.wait(_FATE_S), gpus=gpus)
-
-
-def _bounds(flags: dict[str, str]) -> Bounds:
-    plain = Bounds()
-    return Bounds(
-        memory=int(flags.get("memory", plain.memory)),
-        processes=int(flags.get("processes", plain.processes)),
-        open_files=int(flags.get("open_files", plain.open_files)),
-    )
 
 
 def _devices(said: str) -> tuple[str, ...]:
@@ -243,17 +231,6 @@ def notices() -> Callable[[], None]:
         os.read(read, 4096)
 
     return wait
-
-
-def _pace(flags: dict[str, str]) -> WorkerPace:
-    plain = WorkerPace()
-    return WorkerPace(
-        stop_s=float(flags.get("stop_s", plain.stop_s)),
-        flush_s=float(flags.get("flush_s", plain.flush_s)),
-        steady_flush_s=float(flags.get("steady_flush_s", plain.steady_flush_s)),
-        spool_bytes=int(flags.get("spool_bytes", plain.spool_bytes)),
-        give_up_s=float(flags.get("give_up_s", plain.give_up_s)),
-    )
 
 
 def _say(problem: str) -> None:

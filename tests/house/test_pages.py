@@ -24,7 +24,7 @@ from bastion.model.state.transitions import ATTEMPT_MOVES, FAILURES, MOVES
 from bastion.quota import quota_file
 from bastion.quota.name_patterns import LENGTH_MAX
 from bastion.quota.policy.scheduler import POLICIES
-from bastion.runners.programs.worker import NEEDED
+from bastion.runners.programs.worker_options import NEEDED
 from bastion.testing.runner_contract import RunnerContract
 from bastion.testing.stage import Fleet
 from tests.house.source import ROOT, modules, tracked

@@ -32,8 +32,6 @@ from .process_tree import kill_all
 from .session import Session
 from .unix_account import UnixAccount, home_of, name_of, run_as
 
-PRIVATE = "private"
-"""The flag of a worker whose job's logs and outputs are readable by its account alone."""
 LOG = "output.log"
 GAPS = "gaps"
 _NO_BOUNDS = Bounds()
