@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Set
 from functools import cache
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 import pytest
@@ -46,22 +47,30 @@ def arrows(folder: str) -> Mapping[str, Set[str]]:
 
 def imports_of(package: Module) -> list[str]:
     """List what the files of a folder import, as its `__init__` says it: folders of the core, other rooms, parts of its own."""
-    inside = [module for module in modules().values() if module.name.startswith(f"{package.name}.")]
+    own = _way(package.name)
+    inside = [module for module in modules().values() if module.name != ENTRY and _way(module.name)[: len(own)] == own]
     found = {_part(package.name, imported.module) for module in inside for imported in module.imports}
     return sorted(found - {""})
 
 
 def _part(package: str, imported: str) -> str:
-    """The name under which `package` speaks of what it imports; empty for what is its own, or not ours."""
-    if imported not in modules() or f"{imported}.".startswith(f"{package}.") or package == OURS:
-        return "" if package != OURS or not imported.startswith(f"{OURS}.quota") else "quota"
-    names, own = imported.split("."), package.split(".")
-    is_linked = names[1] in LINKED
-    if not is_linked or names[:2] != own[:2]:
-        return names[1] if is_linked else ".".join(names[:2])
-    parts = names[1:-1] if not modules()[imported].is_package else names[1:]
-    same = next((depth for depth, pair in enumerate(zip(names, own, strict=False)) if pair[0] != pair[1]), len(own))
-    return ".".join(parts[: max(same, 1)]) if len(parts) > 1 else names[1]
+    """The name under which `package` speaks of what it imports; empty for what is its own, or not ours.
+
+    Of the core that is the folder below `bastion`, of another room the room, of the own room one folder below what both share.
+    """
+    if imported not in modules():
+        return ""
+    own, other = _way(package), _way(imported if modules()[imported].is_package else imported.rpartition(".")[0])
+    if other[: len(own)] == own:
+        return ""
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(own, other, strict=False)))
+    return ".".join(other[: 2 if other[0] == OURS else shared + 1])
+
+
+def _way(package: str) -> list[str]:
+    """The folders from a room down to a package: `bastion.cli.launch` lies in the room `cli`, `bastion.model` in the core."""
+    names = package.split(".")
+    return names[1:] if names[1:] and names[1] in LINKED else names
 
 
 def floors(ways: Mapping[str, Set[str]]) -> Mapping[str, int]:
