@@ -16,7 +16,7 @@ from .name_patterns import LENGTH_MAX, complaint, is_plain
 from .quota import Quota, QuotaError
 from .resources import Resources, total
 from .shares import TOLERANCE
-from .toml_lines import TomlLines
+from .toml_reader import TomlLines
 
 BYTES_MAX = 1024 * 1024
 PROJECTS_MAX = 10_000

@@ -1,15 +1,22 @@
-"""Apply the events of attempts to the state. Pure.
+"""Apply the events of attempts to the state, and keep the counters of their jobs. Pure but for what it changes.
 
-Each function first checks that the event is legal, and only then changes anything. It raises `IllegalMove` for an
-illegal one.
+Each function for an event first checks that the event is legal, and only then changes anything. It raises `IllegalMove`
+for an illegal one. The counters of a job are its tasks by state, whether it has ended, and the build of its image that
+it waits for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ..model.errors import IllegalMove
-from ..model.state.state import Attempt, AttemptState, Cause, Job, JobState, State, Task, Worker
+from ..model.interfaces import Built
+from ..model.job.alternatives import Alternative
+from ..model.job.image_ref import log_link
+from ..model.job.spec import BundleRef
+from ..model.state import job_dependencies
+from ..model.state.state import ENDED, Attempt, AttemptState, Cause, Job, JobState, State, Task, Worker, tally
 from ..model.state.transitions import ATTEMPT_MOVES, FAILURES, MOVES
 from ..model.stored.events import (
     AttemptLost,
@@ -17,6 +24,8 @@ from ..model.stored.events import (
     Ended,
     Exited,
     Gone,
+    ImageBuilt,
+    Lapsed,
     Moved,
     OfAttempt,
     Saved,
@@ -26,7 +35,6 @@ from ..model.stored.events import (
     Waiting,
 )
 from . import recent_usage
-from .task_counters import choose, job_of, move, settle
 
 
 def started(state: State, event: Started, *_at: int) -> None:
@@ -238,3 +246,123 @@ def _worker(state: State, event: OfAttempt, number: int) -> tuple[Job, Task, Att
 def _legal(table: Any, now: Any, then: Any, event: OfAttempt) -> None:
     if then not in table[now]:
         raise IllegalMove(f"{event.key} cannot go from {now} to {then}")
+
+
+def job_of(state: State, job_id: str) -> Job:
+    """Return the job. Raises `IllegalMove` if there is none."""
+    if job_id not in state.jobs:
+        raise IllegalMove(f"there is no job {job_id}")
+    return state.jobs[job_id]
+
+
+def standing(state: State) -> dict[str, int]:
+    """Count the tasks of all jobs that have not ended, by state. This passes over all of these jobs."""
+    out: dict[str, int] = {}
+    for job_id in {**state.pending, **state.live}:
+        for where, number in state.jobs[job_id].counts.items():
+            out[where] = out.get(where, 0) + number
+    return out
+
+
+def move(job: Job, number: int, to: JobState) -> None:
+    """Set the state of a task, and update the counters of its job."""
+    task = job.tasks[number]
+    _count(job, task.state, -1)
+    _count(job, to, +1)
+    task.state = to
+    if to is JobState.PENDING:
+        job.waiting[number] = None
+    else:
+        job.waiting.pop(number, None)
+    while job.fresh < job.count and job.fresh in job.tasks:
+        job.fresh += 1
+
+
+def choose(job: Job, choice: int) -> None:
+    """Set the choice of the job: it holds, or waits for, this shape from now on."""
+    if job.choices:
+        shape = job.choices[choice]
+        job.choice, job.resources, job.replicas = choice, shape.resources, shape.replicas
+
+
+def shape(job: Job, choice: int) -> Alternative:
+    """Return the shape of the attempts of this choice."""
+    return job.choices[choice] if job.choices else Alternative(resources=dict(job.resources), replicas=job.replicas)
+
+
+def close(job: Job, to: JobState) -> None:
+    """End all pending tasks of the job with this state."""
+    for number in list(job.waiting):
+        move(job, number, to)
+    untouched = job.counts.get(JobState.PENDING, 0)
+    if job.rest is JobState.PENDING:
+        job.rest = to
+    if untouched:
+        _count(job, JobState.PENDING, -untouched)
+        _count(job, to, untouched)
+
+
+def _count(job: Job, state: JobState, change: int) -> None:
+    counts = {**job.counts, state: job.counts.get(state, 0) + change}
+    job.counts = tally({state: number for state, number in counts.items() if number})
+
+
+def settle(state: State, job: Job, task: int | None = None) -> None:
+    """Update the indexes after a task has moved: pending jobs, ended jobs, and jobs that waited for this end.
+
+    `task` is the task that moved; None: any of them.
+    """
+    if job.counts.get(JobState.PENDING):
+        state.pending[job.id] = None
+    else:
+        state.pending.pop(job.id, None)
+        state.reclaims.pop(job.id, None)
+    if job.ended is None and job.counts.keys() <= ENDED:
+        job.ended = state.now
+        if state.counted:
+            state.counted.leave(job.user, job.count)
+        job_dependencies.leave(state, job)
+        leave_build(state, job)
+        job_dependencies.drop_deadline(state, job)
+    job_dependencies.settle(state, job, task)
+
+
+def await_build(state: State, job: Job, bundle: BundleRef) -> None:
+    """Let the job wait for the build of its bundle, if its image has no digest yet."""
+    if bundle.build and not bundle.digest:
+        job.build = bundle.build
+        state.builds.setdefault(bundle.build, {})[job.id] = bundle.image
+
+
+def leave_build(state: State, job: Job) -> None:
+    """Stop waiting for a build."""
+    if job.build:
+        waiting = state.builds[job.build]
+        del waiting[job.id]
+        if not waiting:
+            del state.builds[job.build]
+        job.build = ""
+
+
+def built(state: State, event: ImageBuilt, *_at: int) -> None:
+    """Give the job its image.
+
+    It counts as waiting only from now on. So other jobs get time to end by themselves before they are stopped for it.
+    """
+    job = state.jobs.get(event.job)
+    if job is None or not job.build:
+        raise IllegalMove(f"{event.job} waits for no build")
+    assert state.now is not None
+    leave_build(state, job)
+    job.digest, job.since = event.digest, state.now
+
+
+def build_ended(state: State, build: str, end: Built) -> Iterator[ImageBuilt | Lapsed]:
+    """Yield what the end of a build means for the jobs that wait for it."""
+    for job, name in tuple(state.builds.get(build, {}).items()):
+        if digest := end.images.get(name):
+            yield ImageBuilt(job=job, digest=digest)
+        else:
+            told = end.problem or f"it made no {name}"
+            reason = f"its image could not be built: {told}; log: {log_link(build)}"
+            yield Lapsed(job=job, outcome=JobState.FAILED, reason=reason)

@@ -1,16 +1,18 @@
-"""Apply the requests about existing jobs, and pause and resume, to the state. Pure but for the state it changes."""
+"""Apply the requests about existing jobs, and pause and resume, to the state. Pure but for the state it changes.
+
+It also says, in a line, who holds a job and who paused the bastion.
+"""
 
 from __future__ import annotations
 
-from ..model.audit import Stamp
+from ..model.codec import Stamp
 from ..model.errors import IllegalMove
 from ..model.job.spec_changes import Renewal, in_place, merged, said
 from ..model.job.start_conditions import conditions
 from ..model.state import job_dependencies
 from ..model.state.state import Job, State
 from ..model.stored.events import Held, Paused, Released, Resumed, Topped, Updated
-from . import image_builds
-from .task_counters import job_of
+from .attempts import job_of, leave_build
 
 
 def held(state: State, event: Held, *_at: int) -> None:
@@ -75,7 +77,7 @@ def updated(state: State, event: Updated, seq: int, index: int) -> None:
     job.share()
     job.changes = merged(job.changes, in_place(event.changes))
     if event.changes.renew:  # it brings code of its own, so the build of the old image does not matter any more
-        image_builds.leave(state, job)
+        leave_build(state, job)
         job.renewed = Renewal(user=stamp.user, seq=seq, index=index)
 
 
@@ -89,6 +91,16 @@ def resumed(state: State, event: Resumed, *_at: int) -> None:
     """Start jobs again."""
     _consumed(state, event)
     state.paused = None
+
+
+def why_held(job: Job) -> str:
+    """Say why a held job does not start."""
+    return f"held by {job.held}; launch release {job.id} lets it start"
+
+
+def why_paused(state: State) -> str:
+    """Say why nothing starts while the bastion is paused; empty if it is not."""
+    return f"paused by {state.paused}" if state.paused else ""
 
 
 def _alike(other: Job, job: Job) -> bool:

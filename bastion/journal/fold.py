@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from ..model.errors import BastionError, IllegalMove, RecordError
 from ..model.job.spec import kept
@@ -12,6 +15,7 @@ from ..model.state import job_dependencies
 from ..model.state.admin_file_status import File
 from ..model.state.state import ENDED, Job, JobState, State, Task
 from ..model.state.transitions import MOVES
+from ..model.state.unreachable import Blind
 from ..model.state.user_counters import Sent
 from ..model.stored.events import (
     AnyEvent,
@@ -51,8 +55,11 @@ from ..model.stored.events import (
     Waiting,
 )
 from ..model.stored.journal_object import JournalObject, broken_link
-from . import attempts, clock_repair, control, image_builds, reachability, recent_usage
-from .task_counters import close, job_of, move, settle
+from . import attempts, control, recent_usage
+from .attempts import await_build, built, close, job_of, move, settle
+
+PLANNED = frozenset({"begin", "deadlines"})
+"""Times that users chose. These may lie in the future."""
 
 MARKS_MAX = 1_000
 """At most this many newest journal numbers are kept for each of `State.marks`."""
@@ -142,7 +149,45 @@ def _mark(state: State, what: str, seq: int) -> None:
 def _epoch(state: State, event: Epoch, *_at: int) -> None:
     state.epoch, state.version = event.epoch, event.version
     if event.healed_by:
-        clock_repair.heal(state)
+        _heal(state)
+
+
+def _heal(state: State) -> None:
+    """Move every time in the state that lies after `state.now` back to it. A job's own --begin and --deadline stay."""
+    assert state.now is not None
+    for job in state.jobs.values():
+        # Attempts have a `deadline` too, and that may not lie ahead. So only the job's own is put back.
+        deadline = job.deadline
+        _clamp(job, state.now)
+        job.deadline = deadline
+    kept = state.deadlines
+    for name in state.__struct_fields__:
+        if name != "jobs":
+            setattr(state, name, _clamped(getattr(state, name), state.now))
+    state.deadlines = kept
+
+
+def _clamp(value: Any, now: datetime) -> None:
+    for name in value.__struct_fields__:
+        if name not in PLANNED:
+            setattr(value, name, _clamped(getattr(value, name), now))
+
+
+def _clamped(value: Any, now: datetime) -> Any:
+    """Return the value without any time after `now`. Containers and structs that hold one are changed or made anew."""
+    if isinstance(value, datetime):
+        return min(value, now)
+    if isinstance(value, dict):
+        return {key: _clamped(each, now) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_clamped(each, now) for each in value]
+    if isinstance(value, msgspec.Struct):
+        if not value.__struct_config__.frozen:
+            _clamp(value, now)
+        elif any(isinstance(getattr(value, name), datetime) for name in value.__struct_fields__):
+            changed = {name: _clamped(getattr(value, name), now) for name in value.__struct_fields__}
+            return msgspec.structs.replace(value, **changed)
+    return value
 
 
 def _file_changed(state: State, event: FileChanged, seq: int, *_at: int) -> None:
@@ -164,6 +209,15 @@ def _capacity_changed(state: State, event: CapacityChanged, seq: int, *_at: int)
     if event.offers is not None:
         state.offers[event.runner] = event.offers
     _mark(state, "capacity", seq)
+
+
+def _sight_changed(state: State, event: SightChanged, *_at: int) -> None:
+    """Mark the runner as unreachable, with the new error; or as reachable again."""
+    known = state.blind.pop(event.runner, None)
+    if event.why:
+        assert state.now is not None
+        since = known.since if known else state.now
+        state.blind[event.runner] = Blind(since=since, heard=state.now, why=event.why)
 
 
 def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:
@@ -189,7 +243,7 @@ def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:
     if state.counted:
         state.counted.enter(job.user, job.count)
     job_dependencies.enter(state, job, conditions(spec.after))
-    image_builds.enter(state, job, spec.bundle)
+    await_build(state, job, spec.bundle)
     job_dependencies.set_deadline(state, job, spec.deadline)
 
 
@@ -295,7 +349,7 @@ _APPLY: dict[type, Callable[..., None]] = {
     FileChanged: _file_changed,
     FileBroken: _file_broken,
     CapacityChanged: _capacity_changed,
-    SightChanged: reachability.changed,
+    SightChanged: _sight_changed,
     Submitted: _submitted,
     JobRejected: _job_rejected,
     RequestRejected: _request_rejected,
@@ -306,7 +360,7 @@ _APPLY: dict[type, Callable[..., None]] = {
     Updated: control.updated,
     Paused: control.paused,
     Resumed: control.resumed,
-    ImageBuilt: image_builds.built,
+    ImageBuilt: built,
     Started: attempts.started,
     Claimed: attempts.claimed,
     Voided: attempts.voided,

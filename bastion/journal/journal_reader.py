@@ -10,16 +10,14 @@ from datetime import datetime
 from typing import Any
 
 from ..model import layout
-from ..model.at_once import Map
 from ..model.codec import decode, readable
 from ..model.errors import Denied, Missing, Newer, RecordError
-from ..model.interfaces import Bucket
+from ..model.interfaces import Bucket, Map
 from ..model.job.spec import JobSpec
 from ..model.job.spec_changes import revised
 from ..model.state.state import Job, State
 from ..model.stored.events import AnyEvent, Illegal, Submitted, Updated
-from ..model.stored.gaps import Holes
-from ..model.stored.journal_object import JournalObject, broken_link, digest, unpack
+from ..model.stored.journal_object import Holes, JournalObject, broken_link, digest, unpack
 from . import recover
 from .fold import fold
 

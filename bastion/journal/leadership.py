@@ -10,7 +10,7 @@ from ..model.clocks import OFF_MAX_S, ClockReading
 from ..model.codec import decode, encode
 from ..model.errors import BucketError, Deposed, LostEnd, Missing, Newer, RecordError
 from ..model.interfaces import Bucket, Clock
-from ..model.stored.records import Status
+from ..model.stored.status import Status
 
 log = logging.getLogger("bastion")
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ..model import layout
-from ..model.at_once import Map, one_by_one
 from ..model.errors import Missing, RecordError
-from ..model.interfaces import Bucket, Stat
+from ..model.interfaces import Bucket, Map, Stat
 from ..stores.create_once import create_once
+from .recover import one_by_one
 
 SEGMENT_MAX = 4 * 1024 * 1024
 """Bytes of one segment, at most."""

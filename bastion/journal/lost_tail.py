@@ -16,16 +16,15 @@ from typing import Any
 import msgspec
 
 from ..model import layout
-from ..model.at_once import Map
 from ..model.codec import decode, encode
 from ..model.errors import BastionError, LostEnd, Missing, Newer, RecordError, TooLarge
-from ..model.interfaces import AttemptKey, Bucket, Clock, Ids
+from ..model.interfaces import AttemptKey, Bucket, Clock, Ids, Map
 from ..model.state.state import Cause, JobState, State
 from ..model.state.transitions import MOVES
 from ..model.stored.events import AnyEvent, AttemptLost, Ended, Epoch, Gone, JobRejected, LossAccepted, Voided
-from ..model.stored.gaps import Holes
-from ..model.stored.journal_object import OBJECT_BYTES_MAX, digest
-from ..model.stored.records import ORDER_BYTES_MAX, Order, Status
+from ..model.stored.journal_object import OBJECT_BYTES_MAX, Holes, digest
+from ..model.stored.records import ORDER_BYTES_MAX, Order
+from ..model.stored.status import Status
 from ..model.version import VERSION
 from ..stores.create_once import create_once
 from . import journal_reader, leadership, recover, tombstones

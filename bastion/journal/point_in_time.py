@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from ..model.at_once import Map
-from ..model.interfaces import Bucket
+from ..model.interfaces import Bucket, Map
 from ..model.state.state import State
 from ..model.stored.events import Decided
-from ..model.stored.gaps import Holes
+from ..model.stored.journal_object import Holes
 from . import journal_reader, recover
 from .snapshot import FAR
 

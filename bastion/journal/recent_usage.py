@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from bastion.quota.policy.interface import Past
 from bastion.quota.resources import Resources
 
 from ..model.errors import BastionError
@@ -71,7 +70,7 @@ def past(state: State, pool: Resources, now: datetime) -> RecentUsage:
     return RecentUsage(_used(state), pool, now)
 
 
-def lighter(state: State, job: Job, past: Past) -> list[tuple[str, float]]:
+def lighter(state: State, job: Job, past: Mapping[Who, float]) -> list[tuple[str, float]]:
     """Return the other users with pending tasks in the job's project who used less than its user, least usage first."""
     own = past.get((job.project, job.user), 0.0)
     users = {other.user for other in map(state.jobs.__getitem__, state.pending) if other.project == job.project}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 
 from ..model import layout
-from ..model.at_once import Map, one_by_one
 from ..model.codec import Record, decode, encode, numbered, readable
 from ..model.errors import Denied, Missing, RecordError
-from ..model.interfaces import Bucket
+from ..model.interfaces import Bucket, Map
 from ..model.job.spec import JobSpec
 from ..model.job.spec_changes import Changes, Renewal, revised
 from ..model.state.state import Job, State
@@ -28,6 +28,11 @@ PLAIN_BYTES_MAX = 2**30
 
 With the default limits, 200,000 jobs, a million tasks and 500,000 requests take less than 700 MB.
 """
+
+
+def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """The `Map` of code that has no tasks: one item after the other. An exception is raised, not returned."""
+    return [work(item) for item in items]
 
 
 class Snapshot(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..model import layout
-from ..model.at_once import Map, one_by_one
-from ..model.interfaces import AttemptKey, Bucket
+from ..model.interfaces import AttemptKey, Bucket, Map
 from ..model.state.state import Job, State
 from . import tombstones
+from .recover import one_by_one
 
 KEEP = timedelta(days=30)
 """An ended job stays in the state for this long."""

@@ -6,10 +6,9 @@ A tombstone holds the job as it ended, with the numbers of its events.
 from __future__ import annotations
 
 from ..model import layout
-from ..model.at_once import Map
 from ..model.codec import Record, decode, encode, numbered, readable
 from ..model.errors import Missing
-from ..model.interfaces import Bucket
+from ..model.interfaces import Bucket, Map
 from ..model.state.state import Job
 from ..model.version import TRACE
 from ..stores.create_once import create_once

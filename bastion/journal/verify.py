@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..model import layout
-from ..model.at_once import Map
 from ..model.errors import Missing, Newer, RecordError
-from ..model.interfaces import Bucket
+from ..model.interfaces import Bucket, Map
 from ..model.stored.events import LossAccepted
 from ..model.stored.journal_object import JournalObject, broken_link
 from . import lost_tail, recover

@@ -1,8 +1,12 @@
-"""Strict JSON in and out. Unknown fields and newer schemas are refused, and the error names the object. Pure."""
+"""Strict JSON in and out, and the times and stamps that are stored in it. Pure.
+
+Unknown fields and newer schemas are refused, and the error names the object.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from datetime import UTC, datetime
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -13,6 +17,10 @@ from .wording import one_line, shown
 T = TypeVar("T")
 ERROR_MAX = 300
 
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A time with its zone, so that it can be compared with others."""
+
+_YEARS = 2, 9_998
 _ENCODER = msgspec.json.Encoder()
 _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
 _SCHEMAS: dict[Any, int | None] = {}
@@ -123,3 +131,32 @@ def _head(data: bytes) -> _Head | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return head
+
+
+def movable(*moments: datetime | None) -> None:
+    """Raise `ValueError` for a time at the end of the calendar, which cannot be moved to another zone.
+
+    A wrong clock may write such a time.
+    """
+    if any(moment is not None and not _YEARS[0] <= moment.year <= _YEARS[1] for moment in moments):
+        raise ValueError(f"Expected a time of the years {_YEARS[0]} to {_YEARS[1]}")
+
+
+class Stamp(msgspec.Struct, frozen=True, kw_only=True):
+    """The user and the time of an action with a lasting effect.
+
+    user: the user who did it.
+    at: when.
+    """
+
+    user: str
+    at: Moment
+
+    def __str__(self) -> str:
+        """Return `alice since 2026-01-31T09:30:00Z`."""
+        return f"{self.user} since {since(self)}"
+
+
+def since(stamp: Stamp) -> str:
+    """Return the time as `2026-01-31T09:30:00Z`."""
+    return f"{stamp.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

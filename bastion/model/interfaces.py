@@ -117,6 +117,23 @@ class Bucket(Protocol):
         """
 
 
+class Ruled(Protocol):
+    """A store that removes objects by lifecycle rules of its own, in a format of its own."""
+
+    def rules(self) -> Sequence[dict[str, Any]]:
+        """Return the rules of the whole bucket. Raises `BucketError`."""
+
+    def set_rules(self, rules: Sequence[dict[str, Any]]) -> None:
+        """Replace all of them with these. Raises `BucketError`."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""The type of `Tasks.map`. An item's exception is its result."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskEnd:
     """The end of a background task.

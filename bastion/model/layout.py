@@ -59,6 +59,11 @@ def home(key: str) -> str:
     return _HOMES.get(key[: key.find("/") + 1], PRIVATE)
 
 
+def job_id(name: str, request_id: str) -> str:
+    """Return a job's id, which its keys are made of; it is never reused."""
+    return f"{name}-{request_id[:8]}"
+
+
 def request(user: str, request_id: str) -> str:
     """Return the key of a client's request. The user is in the path, so the bucket's IAM proves who wrote it."""
     return f"{INBOX}{user}/{request_id}.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 
 from ..model.errors import Forbidden
-from ..model.stored.records import Status
+from ..model.stored.status import Status
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _ROUNDING_S = 2.0  # start times of processes are rounded

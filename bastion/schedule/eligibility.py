@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from bastion.quota.quota import Quota
 
+from ..journal.control import why_held
 from ..model.job.image_ref import log_link
 from ..model.job.start_conditions import condition
 from ..model.state.state import Job, JobState, State
@@ -95,7 +96,7 @@ def reason(state: State, job: Job, shut: Eligibility, quota: Quota, now: datetim
     """Say in one line why no task of the job may start."""
     match shut.bar:
         case Obstacle.HELD:
-            return held(job)
+            return why_held(job)
         case Obstacle.BARRED if not quota.admits(job.user, job.project):
             return f"{job.user} is not a member of {job.project}; ask for a line in [project_membership]"
         case Obstacle.BARRED:
@@ -112,11 +113,6 @@ def reason(state: State, job: Job, shut: Eligibility, quota: Quota, now: datetim
             live = len(state.live.get(job.id, ()))
             return f"{live} of at most {job.max_parallel} tasks at once hold resources"
     return ""
-
-
-def held(job: Job) -> str:
-    """Say why a held job does not start."""
-    return f"held by {job.held}; launch release {job.id} lets it start"
 
 
 def _after(state: State, job: Job) -> str:

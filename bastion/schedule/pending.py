@@ -17,8 +17,8 @@ from bastion.quota.policy.index import WantIndex
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
 
+from ..journal.attempts import shape
 from ..journal.fold import concerned
-from ..journal.task_counters import shape
 from ..model.job.start_conditions import condition
 from ..model.state.state import ENDED, Attempt, AttemptState, Cause, Job, JobState, State
 from ..model.stored.events import AnyEvent, CancelRequested, Ended, Lapsed, OfAttempt, Saved, Topped

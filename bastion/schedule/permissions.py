@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 from msgspec import UNSET
 
+from ..journal.control import why_paused
 from ..model.job.spec import JobSpec
 from ..model.job.spec_changes import Changes
 from ..model.job.start_conditions import conditions, in_order
@@ -16,7 +17,7 @@ from ..model.state.job_dependencies import leads_to
 from ..model.state.state import Job, State
 from ..model.stored.requests import AboutAll, AboutJob, Cancel, Hold, Pause, Release, Top, Update
 from .admission import not_granted
-from .plan import Inputs, paused
+from .plan import Inputs
 from .runner_choice import places
 
 VERBS: dict[type[AboutJob], str] = {Cancel: "stop", Hold: "hold", Release: "release", Top: "move", Update: "change"}
@@ -96,7 +97,7 @@ def _too_late(changes: Changes, job: Job, state: State) -> str:
     if not changes.renew:
         limit = "and its worker goes by the time limit it began with; change it with a new command only"
         return f"job {job.id} runs, {limit}" if changes.time_limit_s is not UNSET else ""
-    stays = f"is held by {job.held}" if job.held else paused(state) and f"the bastion is {paused(state)}"
+    stays = f"is held by {job.held}" if job.held else why_paused(state) and f"the bastion is {why_paused(state)}"
     return f"job {job.id} runs, and {stays}: it would be stopped and not started again" if stays else ""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bastion.quota.demand import Start
 
-from ..journal.task_counters import shape
+from ..journal.attempts import shape
 from ..model.errors import RunnerError
 from ..model.interfaces import Runner
 from ..model.state.state import Job

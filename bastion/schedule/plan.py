@@ -16,6 +16,7 @@ from bastion.quota.quota import Quota
 from bastion.quota.quota_file import parse as parse_quota
 from bastion.quota.tiers import Capacity
 
+from ..journal.control import why_held, why_paused
 from ..journal.recent_usage import past
 from ..model.settings.config import Config
 from ..model.settings.config import parse as parse_config
@@ -38,7 +39,7 @@ from ..model.stored.events import (
     Waiting,
 )
 from .capacity import pool
-from .eligibility import admitted, gate, held, reason
+from .eligibility import admitted, gate, reason
 from .pending import PendingJobs
 from .runner_choice import places
 
@@ -152,7 +153,7 @@ def plan(state: State, inputs: Inputs, now: datetime, lineup: PendingJobs | None
 def _standstill(state: State, inputs: Inputs) -> str:
     """Say why nothing at all is decided; empty if the policy decides."""
     if state.paused is not None:
-        return paused(state)
+        return why_paused(state)
     if inputs.quota is None:
         return f"the quota file is broken: {state.files['quota'].problem}"
     return "" if state.capacity else UNREPORTED
@@ -160,7 +161,7 @@ def _standstill(state: State, inputs: Inputs) -> str:
 
 def _all_wait(state: State, why: str) -> dict[str, str]:
     waiting = (state.jobs[job_id] for job_id in state.pending)
-    return {job.id: held(job) if job.held and state.paused else why for job in waiting}
+    return {job.id: why_held(job) if job.held and state.paused else why for job in waiting}
 
 
 def _reasons(state: State, inputs: Inputs, now: datetime, schedule: Schedule) -> dict[str, str]:
@@ -248,8 +249,3 @@ def waiting_tasks(job: Job, now: datetime) -> Iterator[int]:
     yield from sorted(number for number in job.waiting if (job.tasks[number].ready_at or now) <= now)
     if job.counts.get(JobState.PENDING, 0) > len(job.waiting):
         yield from (number for number in range(job.fresh, job.count) if number not in job.tasks)
-
-
-def paused(state: State) -> str:
-    """Say why nothing starts while the bastion is paused; empty if it is not."""
-    return f"paused by {state.paused}" if state.paused else ""

@@ -15,8 +15,8 @@ from itertools import islice, takewhile
 
 from bastion.quota.demand import Start
 
+from ..journal.attempts import shape
 from ..journal.fold import apply
-from ..journal.task_counters import shape
 from ..model.codec import encode
 from ..model.state.state import Job, State
 from ..model.stored.events import AnyEvent, Decided, Epoch, FileBroken, FileChanged, Started

@@ -10,7 +10,7 @@ from bastion.quota.resources import Resources
 from ..model.errors import RunnerError, SpecError
 from ..model.job.instances import KINDS, slice_of, vms_of
 from ..model.settings.config import Config
-from ..model.settings.runner_settings import row_of
+from ..model.settings.tables import row_of
 from ..model.state.state import State
 
 COMPANIONS = frozenset({"cpu", "memory"})

@@ -12,7 +12,7 @@ from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, fits, minus, plus, total
 from bastion.quota.shares import Shares
 
-from ..journal.task_counters import shape
+from ..journal.attempts import shape
 from ..model.state.state import Job, State
 from .held_work import kept
 from .plan import inputs, pool_of

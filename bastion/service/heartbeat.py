@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..model import layout
-from ..model.at_once import Map
 from ..model.errors import BucketError, Newer
-from ..model.interfaces import Bucket, Clock
+from ..model.interfaces import Bucket, Clock, Map
 from ..schedule.desired import Desired
 from .liveness import WorkerKey
 from .observations import FactsRead

@@ -17,7 +17,7 @@ from ..model.errors import BucketError, Deposed, LostEnd, OffTime, RunnerError
 from ..model.state.interning import one
 from ..model.state.state import State
 from ..model.stored.events import Epoch
-from ..model.stored.records import Status
+from ..model.stored.status import Status
 from ..model.version import VERSION
 from ..model.wording import clipped
 from ..schedule.runner_choice import kinds_said

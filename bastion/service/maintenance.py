@@ -16,7 +16,8 @@ from ..model.errors import RunnerError
 from ..model.interfaces import Bucket, Builds, Clock, Ids, Runners, Tasks
 from ..model.settings.config import Config
 from ..model.state.state import State
-from ..model.stored.records import BEAT_S, Status
+from ..model.stored.records import BEAT_S
+from ..model.stored.status import Status
 from ..platform.store_clock import StoreClock
 from ..schedule.desired import Desired
 from . import admin_files

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from ..journal import image_builds
+from ..journal.attempts import build_ended
 from ..model.interfaces import AttemptKey, Built
 from ..model.state.state import AttemptState, Cause, State
-from ..model.stored.events import AnyEvent, CapacityChanged, Claimed, Exited, Gone, Stopping, Voided, Waiting
+from ..model.stored.events import (
+    AnyEvent,
+    CapacityChanged,
+    Claimed,
+    Exited,
+    Gone,
+    SightChanged,
+    Stopping,
+    Voided,
+    Waiting,
+)
 from ..model.stored.records import Claim, Facts
-from ..model.wording import one_line
+from ..model.wording import one_line, told
 
 WAITS_MAX = 1_024
 """The most characters that are kept of the reason for a wait."""
+
+WHY_MAX = 512
+"""Characters of an error that are stored."""
+
+REWORD = timedelta(minutes=5)
+"""While a runner is unreachable, a new error text is stored at most this often: some differ with every request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +142,7 @@ def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
         case Silent():
             yield from _silent(state, seen, now)
         case BuildEnded():
-            yield from image_builds.ended(state, seen.build, seen.end)
+            yield from build_ended(state, seen.build, seen.end)
         case MachinesAwaited():
             yield from _awaited(state, seen)
         case Trouble() | Stray():
@@ -200,3 +216,16 @@ def _silent(state: State, seen: Silent, now: datetime) -> Iterator[AnyEvent]:
     if attempt is not None and attempt.state is AttemptState.RUNNING and attempt.workers[seen.worker].cause is None:
         why = f"worker {seen.worker} has been silent for {seen.seconds:.0f} s"
         yield Stopping(job=key.job, task=key.task, attempt=key.attempt, cause=Cause.LOST, deadline=now, reason=why)
+
+
+def runner_news(state: State, runner: str, error: Exception | None, now: datetime) -> Iterator[SightChanged]:
+    """Yield what a turn of this runner says about it: reachable without an `error`, else unreachable.
+
+    Nothing if the state already says so, or if only the text differs and the last one is newer than `REWORD`.
+    """
+    why = one_line(told(error), WHY_MAX) if error else ""
+    known = state.blind.get(runner)
+    if why == (known.why if known else ""):
+        return
+    if not (known and why) or now - known.heard >= REWORD:
+        yield SightChanged(runner=runner, why=why)

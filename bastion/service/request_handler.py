@@ -11,6 +11,7 @@ from bastion.quota.resources import Resources
 
 from ..model.job.spec import JobSpec
 from ..model.job.start_conditions import conditions
+from ..model.layout import job_id
 from ..model.settings.user_limits import too_much
 from ..model.state.job_dependencies import faults
 from ..model.state.state import State
@@ -27,19 +28,7 @@ from ..model.stored.events import (
     Topped,
     Updated,
 )
-from ..model.stored.requests import (
-    AboutAll,
-    AboutJob,
-    Cancel,
-    Hold,
-    Pause,
-    Release,
-    Resume,
-    Submit,
-    Top,
-    Update,
-    job_id,
-)
+from ..model.stored.requests import AboutAll, AboutJob, Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
 from ..schedule.admission import complaints
 from ..schedule.permissions import not_for, refusal
 from ..schedule.plan import Inputs, pool_of

@@ -11,10 +11,11 @@ import msgspec
 
 from ..model.errors import BucketError
 from ..model.interfaces import Stat
+from ..model.layout import job_id
 from ..model.settings.user_limits import Crowd
 from ..model.state.state import ENDED, State
 from ..model.stored.events import AnyEvent, JobRejected, OfRequest, RequestRejected, RequestsDropped
-from ..model.stored.requests import Cancel, Submit, job_id
+from ..model.stored.requests import Cancel, Submit
 from ..schedule.permissions import refusal
 from ..schedule.plan import Inputs
 from . import request_reader

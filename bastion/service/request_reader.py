@@ -15,8 +15,9 @@ from ..model import layout
 from ..model.errors import BastionError, Missing, TooLarge
 from ..model.interfaces import Bucket, Stat
 from ..model.job.start_conditions import conditions
+from ..model.layout import job_id
 from ..model.state.state import State
-from ..model.stored.requests import NAMELESS, REQUEST_BYTES_MAX, Cancel, Submit, Top, Update, job_id, names_of, parse
+from ..model.stored.requests import NAMELESS, REQUEST_BYTES_MAX, Cancel, Submit, Top, Update, names_of, parse
 from ..model.wording import one_line
 from .received_request import Authors, ReceivedRequest
 

@@ -10,18 +10,18 @@ from typing import Any, assert_never
 
 from bastion.quota.demand import RULES
 
-from ..journal import reachability
+from ..journal.attempts import standing
 from ..journal.journal import Journal
 from ..journal.leadership import LeaderTime, LeaderWindow, StatusBeat
 from ..journal.own_log import OwnLog
 from ..journal.retirement import retirable
-from ..journal.task_counters import standing
 from ..model.clocks import ClockReading, words
 from ..model.errors import BucketError, Deposed, LostEnd
 from ..model.interfaces import AttemptKey, Runner
 from ..model.state.state import AttemptState
 from ..model.stored.events import AnyEvent, Forgotten, Submitted
-from ..model.stored.records import BEAT_S, Status
+from ..model.stored.records import BEAT_S
+from ..model.stored.status import Status
 from ..schedule import decision_record, lifecycle, plan
 from ..schedule.desired import Desired, desired
 from ..schedule.pending import PendingJobs
@@ -208,14 +208,14 @@ class Bastion:
 
     def _fail(self, end: Failed, now: datetime) -> None:
         if end.task.result is RunnerSeen:
-            self._add_all(reachability.news(self.journal.state, end.task.runner, end.error, now))
+            self._add_all(observations.runner_news(self.journal.state, end.task.runner, end.error, now))
         self.chores.note_failure(end.task)
 
     def _take(self, task: BackgroundTask[Any], result: TaskResult, now: datetime) -> None:
         """Act on what a task found. A kind of result without a case is an error of types."""
         match result:
             case RunnerSeen(runner, sightings):
-                self._add_all(reachability.news(self.journal.state, runner, None, now))
+                self._add_all(observations.runner_news(self.journal.state, runner, None, now))
                 self._see(task, sightings, now)
             case BuildsSeen(sightings):
                 self._see(task, sightings, now)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from ..journal.task_counters import shape
+from ..journal.attempts import shape
 from ..model.job.spec import JobSpec, kept
 from ..model.job.start_conditions import ANY, conditions
 from ..model.state.state import Cause, Job, JobState, State

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
-from .file_paths import PRIVATE
+from .keys import PRIVATE
 
 MARK = b"store"
 FULL = b"full" + PRIVATE

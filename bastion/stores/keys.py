@@ -1,4 +1,12 @@
-"""Check which keys a bucket takes: one rule for all stores, so that what works on one works on the others. Pure."""
+"""Check which keys a bucket takes, and map them to paths below the folder of a local bucket, and back. Pure.
+
+One rule holds for all stores, so that what works on one works on the others.
+
+In a folder, a key is its path, as it is: `journal/000000000001.json` is a file of this name in a folder `journal`. Two
+cases need more. An object and a folder may want the same name (`a` and `a/b`): then the object is set aside, as
+`a%object`. And a part of a key that already ends in one of our marks gets `%part` at its end, so that every name has
+one meaning.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +25,13 @@ File systems take 255, and a local bucket adds a mark to some parts.
 
 PAGE = 1000
 """The objects in one answer to a list request."""
+
+ASIDE = b"%object"
+PRIVATE = b"%private"
+"""The folder of half-written files and of the lock. No key can name it: a part `%private` becomes `%private%part`."""
+
+_PART = b"%part"
+_MARKS = (ASIDE, PRIVATE, _PART)
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -65,3 +80,25 @@ def _flaw_of_parts(parts: list[str]) -> str | None:
         return "no part between slashes may be empty, '.' or '..'"
     longest = max(len(part.encode()) for part in parts)
     return f"use at most {LONGEST_PART} bytes between slashes, this has {longest}" if longest > LONGEST_PART else None
+
+
+def path_of(key: str) -> bytes:
+    """Return the path of a valid key, relative to the bucket's folder."""
+    return b"/".join(_name(part.encode()) for part in key.split("/"))
+
+
+def part_of(name: bytes) -> tuple[str, bool] | None:
+    """Return (part of a key, True for an object set aside) for a name on the disk; None if it is not one of ours."""
+    aside = name.endswith(ASIDE)
+    name = name.removesuffix(ASIDE) if aside else name
+    part = name.removesuffix(_PART)
+    if not part or _name(part) != name or len(part) > LONGEST_PART:
+        return None
+    try:
+        return part.decode(), aside
+    except UnicodeDecodeError:
+        return None
+
+
+def _name(part: bytes) -> bytes:
+    return part + _PART if part.endswith(_MARKS) else part

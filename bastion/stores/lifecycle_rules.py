@@ -9,25 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from ..model.layout import BASTION_LOG, BUNDLES, LOGS
 from .expiry import Term
 
 Json = dict[str, Any]
-
-
-class Ruled(Protocol):
-    """A store that removes objects by rules of its own."""
-
-    def rules(self) -> Sequence[Json]:
-        """Return those of the whole bucket, in the store's format. Raises `BucketError`."""
-
-    def set_rules(self, rules: Sequence[Json]) -> None:
-        """Replace all of them with these. Raises `BucketError`."""
-
-    def close(self) -> None:
-        """Close the connections."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,9 @@ from ..model import layout
 from ..model.errors import BucketError, Denied, Full, Missing, NoBucket, UsageError
 from ..model.interfaces import Stat, Stored
 from . import file_tree, shared_folder
-from .file_paths import PRIVATE, path_of
 from .folder_identity import NO_ROOM, FolderIdentity, Swapped
 from .folder_lock import MODE, NEW, OWN, PATIENCE_S, FolderLock
-from .keys import check_key, check_prefix
+from .keys import PRIVATE, check_key, check_prefix, path_of
 from .shared_folder import USERS
 
 _SCHEME = "file://"

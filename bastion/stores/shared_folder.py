@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ..model import layout
-from .file_paths import PRIVATE
+from .keys import PRIVATE
 
 USERS = b"users" + PRIVATE
 """The parent of each account's folder. Where it exists, the bucket is shared. No key can name it."""

@@ -13,8 +13,7 @@ from bastion.runners.google.hosting import rights
 from bastion.stores.opening import open_bucket, open_part
 from bastion.stores.routed import url_of
 
-from ..common.place import BastionPlace, known_place_of, place_of
-from ..common.profile import settings_of
+from ..common.place import BastionPlace, known_place_of, place_of, settings_of
 from ..hosting.google_host import door
 from ..hosting.store_credentials import Rows, credentials
 from ..terminal.flags import Options

@@ -26,10 +26,10 @@ from bastion.quota.resources import text
 from bastion.stores.opening import open_bucket
 
 from ..common import shared_host
+from ..common.bastion_alive import is_up
 from ..common.command_context import user_of
 from ..common.compare_and_swap import exchange
-from ..common.place import BastionPlace, place_of
-from ..common.profile import path_of, setting_of
+from ..common.place import BastionPlace, place_of, profiles_path, setting_of
 from ..hosting import where
 from ..options.bastion import CreateOptions, LoopOptions
 from ..terminal.main import DONE, Call
@@ -58,7 +58,7 @@ def run(call: Call[CreateOptions]) -> int:
         place, said = prove(place, said)
     check_engine(call, place)
     changed = store(place.bucket, said, user_of(call), clock.wall())
-    was_up = place.is_up(clock)
+    was_up = is_up(place, clock)
     if unit or not was_up:
         with call.output.progress(f"starting bastion {place.name}"):
             bastion_unit.install(place, unit, clock) if unit else come_up(place, call.environ, clock)
@@ -90,7 +90,7 @@ def _unit(call: Call[CreateOptions], place: BastionPlace) -> Unit | None:
     if not call.options.systemd:
         return None
     unit = bastion_unit.unit(place, call.environ)
-    bastion_unit.check(place, unit, is_up=place.is_up(SystemClock()))
+    bastion_unit.check(place, unit, is_up=is_up(place, SystemClock()))
     return unit
 
 
@@ -239,6 +239,6 @@ def _tell(call: Call[CreateOptions], place: BastionPlace, *, already: bool) -> N
 
 def _advise(call: Call[CreateOptions], place: BastionPlace) -> None:
     """Print how to store the flags in a profile."""
-    if call.options.bucket and not call.output.json and not path_of(call.environ).exists():
+    if call.options.bucket and not call.output.json and not profiles_path(call.environ).exists():
         profile = place.name.replace(".", "-")
         call.output.note(f"to spare yourself these flags: bastion config add {profile} {' '.join(place.flags())}")

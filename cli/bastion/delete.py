@@ -14,6 +14,7 @@ from bastion.model.settings.config import Config
 from bastion.model.stored.requests import Cancel
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
+from ..common.bastion_alive import has_ended, is_up
 from ..common.command_context import user_of
 from ..common.place import BastionPlace, check_admin, known_place_of, stored
 from ..hosting import google_host, teardown, where
@@ -51,7 +52,7 @@ def run(call: Call[DeleteOptions]) -> int:
     jobs = sorted(unfinished(reader.look()))
     _check(call, place, jobs, [] if jobs else teardown.machines(fleet))
     if jobs:
-        if not place.is_up(clock):
+        if not is_up(place, clock):
             _start(call, place, clock)
         with call.output.progress(f"cancelling {len(jobs)} jobs"):
             cancel_all(place, reader, user_of(call), clock, RandomIds(), call.output.note)
@@ -158,7 +159,7 @@ def cancel_all(
         for job in left - asked:
             send(place.bucket, user=admin, request_id=ids.new(), request=Cancel(job=job))
         asked |= left
-        if place.has_ended():
+        if has_ended(place):
             raise BastionError(f"bastion {place.name} is stopped, and {len(left)} jobs have not ended; start it first")
         clock.sleep(LOOK_S)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from bastion.launcher.history.project_history import HEADS
 from bastion.launcher.history.project_reader import project_history
-from bastion.launcher.moments import moment
-from bastion.launcher.read import gap_lines
-from bastion.launcher.read.job_rows import rfc3339
-from bastion.launcher.read.queue import sign_of_life
+from bastion.launcher.read.job_rows import gap_lines, gap_rows, rfc3339, sign_of_life
 from bastion.launcher.read.view import View, tick_age_s
+from bastion.model.durations import moment
 from bastion.model.errors import BastionError
 from bastion.model.nearest import did_you_mean
-from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import Holes
 from bastion.schedule.plan import inputs
 
 from ..common.command_context import desk_of
@@ -33,12 +31,12 @@ def run(call: Call[HistoryOptions]) -> int:
     if call.output.json:
         bastion = {"name": desk.bastion, "last_tick_age_s": tick_age_s(view.status, view.now)}
         shown = {"schema": 1, "project": project, "since": rfc3339(since), "events": [entry.row() for entry in found]}
-        call.output.data({**shown, "bastion": bastion, **gap_lines.rows(holes.found)})
+        call.output.data({**shown, "bastion": bastion, **gap_rows(holes.found)})
         return DONE
     heads, *lines = table(HEADS, [entry.cells() for entry in found], width=call.output.width)
     lines = [call.output.bold(heads), *lines] if found else [f"nothing happened to {project} since {rfc3339(since)}"]
     foot = f"bastion {desk.bastion}: {sign_of_life(view)}."
-    call.output.say("\n".join([*lines, *gap_lines.lines(holes.found), foot]))
+    call.output.say("\n".join([*lines, *gap_lines(holes.found), foot]))
     return DONE
 
 

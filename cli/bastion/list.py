@@ -8,11 +8,9 @@ from bastion.model.errors import UsageError
 from bastion.model.stored.status import summary
 from bastion.platform import host
 from bastion.platform.system import SystemClock
-from bastion.stores.opening import open_bucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed, open_bucket
 
-from ..common.place import BastionPlace, is_known, names
-from ..common.profile import setting_of
+from ..common.place import BastionPlace, is_known, names, setting_of
 from ..hosting import where
 from ..terminal.flags import Options
 from ..terminal.main import DONE, Call

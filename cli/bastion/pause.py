@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bastion.launcher.read.reader import Reader
 from bastion.launcher.submit.sending import send
 from bastion.model import layout
-from bastion.model.audit import since
+from bastion.model.codec import since
 from bastion.model.errors import BastionError, Forbidden
 from bastion.model.interfaces import Clock
 from bastion.model.state.state import State
@@ -15,6 +15,7 @@ from bastion.model.stored.requests import AboutAll, Pause, Resume
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.schedule.permissions import not_for
 
+from ..common.bastion_alive import is_up
 from ..common.command_context import check_user, user_of
 from ..common.place import BastionPlace, known_place_of
 from ..options.bastion import WhoOptions
@@ -64,7 +65,7 @@ def _heard(place: BastionPlace, reader: Reader, request: str, clock: Clock) -> S
     """
     deadline = clock.monotonic() + PATIENCE_S
     while request not in (state := reader.look().state).requests:
-        if clock.monotonic() > deadline or not place.is_up(clock):
+        if clock.monotonic() > deadline or not is_up(place, clock):
             break
         clock.sleep(LOOK_S)
     return state

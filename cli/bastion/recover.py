@@ -12,6 +12,7 @@ from bastion.model.errors import BastionError
 from bastion.platform import host
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
+from ..common.bastion_alive import has_ended
 from ..common.command_context import user_of
 from ..common.place import check_admin, known_place_of
 from ..options.bastion import RecoverOptions
@@ -32,7 +33,7 @@ def run(call: Call[RecoverOptions]) -> int:
         found = lost_tail.survey(place.bucket, tasks.map)
     if found.is_nothing or not call.options.accept_loss:
         return _tell(call, place.name, found)
-    if not place.has_ended():
+    if not has_ended(place):
         raise BastionError(f"bastion {place.name} may be at work; end it first with bastion stop")
     check_admin(place, user_of(call))
     lost_tail.check(found)

@@ -9,10 +9,10 @@ from datetime import datetime
 
 from bastion.journal import point_in_time, recover
 from bastion.launcher.history.replay_report import ReplayReport
-from bastion.launcher.moments import moment
 from bastion.launcher.read.job_rows import rfc3339
+from bastion.model.durations import moment
 from bastion.model.errors import BastionError, RecordError, UsageError
-from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import Holes
 from bastion.model.version import VERSION
 from bastion.schedule.replay import replayed
 

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from bastion.journal import journal_reader
-from bastion.launcher.read import gap_lines
+from bastion.launcher.read.job_rows import gap_lines
 from bastion.model.codec import decode
 from bastion.model.errors import BucketError, Missing, RecordError
 from bastion.model.layout import CLOCK
-from bastion.model.stored.gaps import Holes, lost_end
+from bastion.model.stored.journal_object import Holes, lost_end
 from bastion.model.stored.records import ClockNote
 from bastion.model.stored.status import SILENCE_S, accounts, age, summary
 from bastion.platform import host
@@ -47,7 +47,7 @@ def run(call: Call[Options]) -> int:
     state = journal_reader.load(place.bucket, ThreadTasks().map, holes)
     uses = usage(state, plan.inputs(state).quota or Quota.open())
     lines = page(shown, place.bucket.url, accounts(status), lodging)
-    call.output.say("\n".join([*lines, *usage_table(uses), *gap_lines.lines([*holes.found, *lost_end(state, status)])]))
+    call.output.say("\n".join([*lines, *usage_table(uses), *gap_lines([*holes.found, *lost_end(state, status)])]))
     return DONE
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from bastion.journal.control import why_paused
 from bastion.launcher.read.reader import Reader
 from bastion.launcher.read.view import View
 from bastion.model.errors import BastionError
 from bastion.model.interfaces import Clock
 from bastion.platform import host
 from bastion.platform.system import SystemClock, ThreadTasks
-from bastion.schedule.plan import paused
 
+from ..common.bastion_alive import has_ended
 from ..common.place import BastionPlace, known_place_of
 from ..hosting.where import lodging, rehearsed
 from ..options.bastion import StopOptions
@@ -46,14 +47,14 @@ def stop(place: BastionPlace, clock: Clock) -> bool:
     if lodged := lodging(place):
         return lodged.stop()
     status = place.status()
-    if status is None or place.has_ended():
+    if status is None or has_ended(place):
         return False
     where = f"bastion {place.name} (pid {status.pid})"
     if not host.is_here(status):
         raise BastionError(f"{where} runs on {status.host}; run bastion stop there")
     host.terminate(status)
     deadline = clock.monotonic() + STOP_S
-    while host.runs_here(status) or not place.has_ended():
+    while host.runs_here(status) or not has_ended(place):
         if clock.monotonic() > deadline:
             raise BastionError(f"{where} has not ended {STOP_S:.0f} s after SIGTERM; see bastion logs")
         clock.sleep(LOOK_S)
@@ -69,9 +70,9 @@ def drain(place: BastionPlace, reader: Reader, clock: Clock) -> None:
     while left := jobs & unfinished(view := reader.look()):
         if view.state.paused and left & view.state.pending.keys():
             raise BastionError(
-                f"bastion {place.name} is {paused(view.state)}, so what waits never ends; resume it first"
+                f"bastion {place.name} is {why_paused(view.state)}, so what waits never ends; resume it first"
             )
-        if place.has_ended():
+        if has_ended(place):
             raise BastionError(f"bastion {place.name} is stopped, and {len(left)} jobs have not ended; start it first")
         clock.sleep(DRAIN_LOOK_S)
 

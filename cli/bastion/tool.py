@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..common.tool import BUNDLE
 from ..options.bastion import (
     ConfigOptions,
     CreateOptions,
@@ -20,13 +19,27 @@ from ..options.bastion import (
     UsageOptions,
     WhoOptions,
 )
-from ..terminal.flags import Action, Command, Tool, completion
-from ..terminal.foreign_words import BASTION_WORDS
+from ..options.shared import BUNDLE
+from ..terminal.flags import Action, Command, Foreign, Tool, completion
+
+_WORDS = Foreign(
+    commands={"ls": "list"},
+    answers={
+        "queue": "launch ls --all shows everybody's jobs, bastion top the whole queue",
+        "cancel": "launch stop JOB ends a job, bastion stop the bastion",
+        "kill": "launch stop JOB ends a job, bastion stop the bastion",
+        "submit": "launch -- COMMAND submits a job",
+        "up": "bastion create makes a bastion, bastion start brings back one that was stopped",
+        "down": "bastion stop ends the bastion, bastion delete removes it",
+    },
+    flags={"name": ("bastion",)},
+)
+"""Words that people know from other tools, with their meaning here."""
 
 TOOL = Tool(
     name="bastion",
     about="Create and manage a bastion: the scheduler that divides a fleet among the jobs in a bucket.",
-    foreign=BASTION_WORDS,
+    foreign=_WORDS,
     commands=(
         Command(
             name="create",

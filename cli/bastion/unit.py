@@ -18,6 +18,7 @@ from bastion.model.interfaces import Clock
 from bastion.platform.local_paths import config_folder
 from bastion.runners.worker.linux.unix_account import name_of
 
+from ..common.bastion_alive import is_up
 from ..common.place import BastionPlace, known_place_of
 from ..terminal.flags import Options
 from ..terminal.main import DONE, Call
@@ -99,7 +100,7 @@ def install(place: BastionPlace, made: Unit, clock: Clock) -> None:
             why = " | ".join(f"{said.stdout}{said.stderr}".split("\n")[:5]).strip(" |")
             raise BastionError(f"systemctl {' '.join(words)} failed: {why or f'exit code {said.returncode}'}")
     deadline = clock.monotonic() + _UP_S
-    while not place.is_up(clock):
+    while not is_up(place, clock):
         if clock.monotonic() > deadline:
             raise BastionError(f"bastion {place.name} did not come up by its unit; see journalctl --unit={made.name}")
         clock.sleep(_LOOK_S)

@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from bastion.journal import journal_reader, point_in_time, recover
-from bastion.launcher.moments import moment
-from bastion.launcher.read import gap_lines
-from bastion.launcher.read.job_rows import rfc3339
+from bastion.launcher.read.job_rows import gap_lines, gap_rows, rfc3339
 from bastion.launcher.read.view import tick_age_s
-from bastion.model.at_once import Map
-from bastion.model.durations import short
+from bastion.model.durations import moment, short
 from bastion.model.errors import UsageError
-from bastion.model.interfaces import Bucket
+from bastion.model.interfaces import Bucket, Map
 from bastion.model.nearest import did_you_mean
-from bastion.model.stored.gaps import Hole, Holes
+from bastion.model.stored.journal_object import Hole, Holes
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.schedule.ledger import BY, Ledger, Of
 from bastion.schedule.ledger_table import LedgerLine, entry_lines, hours, total_line
@@ -27,10 +24,9 @@ from bastion.schedule.time_integral import Window
 from ..common.place import known_place_of
 from ..options.bastion import UsageOptions
 from ..terminal import html_charts
-from ..terminal.formats import CSV, JSON, TABLE, format_of
 from ..terminal.main import DONE, Call
 from ..terminal.output import Output
-from ..terminal.table import table
+from ..terminal.table import CSV, JSON, TABLE, format_of, table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +59,11 @@ def run(call: Call[UsageOptions]) -> int:
     if form == JSON:
         call.output.data(_json(found))
     elif form == CSV:
-        for line in gap_lines.lines(found.holes):
+        for line in gap_lines(found.holes):
             call.output.note(line)
         call.output.csv(list(csv_rows(found.lines, found.by)))
     else:
-        foot = [*gap_lines.lines(found.holes), *_later(found.ledger), _foot(found.ledger.window, found.bastion)]
+        foot = [*gap_lines(found.holes), *_later(found.ledger), _foot(found.ledger.window, found.bastion)]
         call.output.say("\n".join([*_table(call.output, found), *foot]))
     return DONE
 
@@ -94,7 +90,7 @@ def _json(found: UsageFound) -> dict[str, Any]:
         "total": found.total.row(),
         "found_out_later": hours(found.ledger.later),
         "bastion": found.bastion,
-        **gap_lines.rows(found.holes),
+        **gap_rows(found.holes),
     }
 
 

@@ -9,8 +9,8 @@ from ..options.shared import CodeOptions
 from ..terminal.main import DONE, Call
 from ..terminal.output import Output
 from .bundler_settings import settings_of
-from .bundling import bundle, reference
-from .command_context import desk_of, docker_repo_of
+from .bundling import bundle, docker_repo_of, reference
+from .command_context import desk_of
 
 
 def run(call: Call[CodeOptions]) -> int:

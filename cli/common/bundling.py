@@ -17,9 +17,12 @@ from bastion.model.job.spec import BundleRef, Provenance
 from bastion.platform.shell import SystemShell
 from bastion.stores.routed import url_of
 
+from ..terminal.flags import Options
+from ..terminal.main import Call
 from ..terminal.output import Output
 from .bundler_settings import IMAGES, TRUTHS, BundlerSettings
 from .image_bundling import image_bundler
+from .place import known_place_of, setting_of
 
 DAY_S = 86_400.0
 
@@ -112,3 +115,15 @@ def _told(packed: Bundle) -> list[str]:
         return [f"bundle {packed.digest[:12]}: {size}"]
     diff = f", with changes {packed.digest[:12]}: {size}" if packed.key else ""
     return [*packed.notes, f"bundle {packed.commit[:12]} of {packed.repo}{diff}"]
+
+
+def docker_repo_of(call: Call[Options], kind: str) -> str:
+    """Return the registry for images that name none, from the environment, the profile or the bastion's settings.
+
+    Empty for code that is not an image.
+    """
+    if kind not in IMAGES:
+        return ""
+    if said := setting_of(call, "docker_repo"):
+        return said.value
+    return known_place_of(call).settings.docker_repo

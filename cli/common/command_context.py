@@ -7,10 +7,7 @@ import os
 import pwd
 from dataclasses import dataclass
 
-from bastion.launcher.read.job_lookup import FoundJob
-from bastion.launcher.read.past_jobs import look_up
 from bastion.launcher.read.reader import Reader
-from bastion.launcher.read.view import View
 from bastion.model.errors import UsageError
 from bastion.model.interfaces import Bucket, Clock, Ids, Tasks
 from bastion.model.settings.config import Config
@@ -18,9 +15,7 @@ from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
 from ..terminal.flags import Options
 from ..terminal.main import Call
-from .bundler_settings import IMAGES
-from .place import known_place_of
-from .profile import setting_of
+from .place import known_place_of, setting_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,20 +84,3 @@ def check_user(settings: Config, user: str) -> None:
         me = str(own)
     if user != me:
         raise UsageError(f"you are {me} on this machine, and only root asks as {user}; leave --user_id out")
-
-
-def docker_repo_of(call: Call[Options], kind: str) -> str:
-    """Return the registry for images that name none, from the environment, the profile or the bastion's settings.
-
-    Empty for code that is not an image.
-    """
-    if kind not in IMAGES:
-        return ""
-    if said := setting_of(call, "docker_repo"):
-        return said.value
-    return known_place_of(call).settings.docker_repo
-
-
-def job_of(call: Call[Options], desk: CommandContext, view: View) -> FoundJob:
-    """Return the job that the command's word names, also one that has left the bastion's state long ago."""
-    return look_up(call.words[0], view, desk.bucket, desk.tasks, task=call.options.values.get("task"))

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bastion.launcher.read.job_lookup import FoundJob
-from bastion.launcher.read.job_selection import Filter, filter_of
 from bastion.launcher.read.job_words import chosen, is_pattern
 from bastion.launcher.read.past_jobs import look_up
-from bastion.launcher.read.view import View
+from bastion.launcher.read.view import Filter, View, filter_of
 from bastion.launcher.submit.sending import send
 from bastion.model.errors import BastionError, Forbidden, UsageError
 from bastion.model.stored.requests import AboutJob, Cancel
@@ -18,7 +17,8 @@ from bastion.schedule.plan import Inputs, inputs
 
 from ..options.shared import FilterOptions, SeveralOptions, UserOptions
 from ..terminal.main import DONE, Call
-from .command_context import CommandContext, check_user, desk_of, job_of, user_of
+from .command_context import CommandContext, check_user, desk_of, user_of
+from .job_choice import job_of
 
 SHOWN = 5
 

@@ -1,25 +1,30 @@
-"""Find the bastion and the bucket that a command line names."""
+"""Find the bastion and the bucket that a command line names.
+
+They are set by its flags, by the environment, or by the profiles of this account and this machine.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from bastion.journal import recover
+from bastion.launcher.submit import profiles
+from bastion.launcher.submit.profiles import FILE_BYTES_MAX, Profile, Profiles, Setting, Settings
 from bastion.model.codec import decode
 from bastion.model.errors import BastionError, Forbidden, Missing, Newer, RecordError
-from bastion.model.interfaces import Bucket, Clock
+from bastion.model.interfaces import Bucket
 from bastion.model.layout import CONFIG, STATUS
 from bastion.model.nearest import did_you_mean
 from bastion.model.settings.config import Config, parse
-from bastion.model.stored.records import Status
-from bastion.model.stored.status import RUNNING, STOPPED, word
-from bastion.platform import host
-from bastion.stores.opening import housed, open_bucket
-from bastion.stores.prefixed import Prefixed
+from bastion.model.stored.status import Status
+from bastion.platform.local_paths import config_folder
+from bastion.stores.opening import Prefixed, housed, open_bucket
 
 from ..terminal.flags import Options
 from ..terminal.main import Call
-from .profile import settings_of
 
 NAMES_MAX = 100
 _AFTER_SLASH = "0"  # the character that follows `/`: `a0` is greater than every key of the folder `a`
@@ -62,18 +67,6 @@ class BastionPlace:
             return decode(self.bucket.read(STATUS).data, Status, STATUS)
         except Missing:
             return None
-
-    def is_up(self, clock: Clock) -> bool:
-        """Return True if a bastion runs and has ended its first tick."""
-        status = self.status()
-        if status is None or not status.ticks:
-            return False
-        return word(status, now=clock.wall(), died=host.died(status)) == RUNNING
-
-    def has_ended(self) -> bool:
-        """Return True if the last bastion stopped in order, is dead on this machine, or never ran."""
-        status = self.status()
-        return status is None or status.state == STOPPED or host.died(status)
 
 
 def place_of(call: Call[Options], *, create: bool = False) -> BastionPlace:
@@ -164,3 +157,65 @@ def check_admin(place: BastionPlace, user: str) -> None:
     admins = place.config().admins
     if user not in admins:
         raise Forbidden(f"{user} is no admin of bastion {place.name}; ask one of {', '.join(admins) or 'nobody'}")
+
+
+def profiles_path(environ: Mapping[str, str]) -> Path:
+    """Return the path of this account's profiles."""
+    return config_folder(environ) / "config.toml"
+
+
+def profiles_path_for_all(environ: Mapping[str, str]) -> Path:
+    """Return the path of the profiles for all accounts of this machine. Root writes this file."""
+    folders = environ.get("XDG_CONFIG_DIRS", "").split(os.pathsep)
+    return Path(next(filter(os.path.isabs, folders), "/etc/xdg")) / "bastion" / "config.toml"
+
+
+def load_profiles(environ: Mapping[str, str]) -> Profiles:
+    """Load all profiles. This account's win over the machine's. Without a file, there are none.
+
+    Raises `BastionError` if a file cannot be used.
+    """
+    path = profiles_path(environ)
+    own, others = profiles.parse(profiles_text(path), str(path)), profiles_for_all(environ)
+    return Profiles(where=own.where, active=own.active or others.active, named={**others.named, **own.named})
+
+
+def profiles_for_all(environ: Mapping[str, str]) -> Profiles:
+    """Load the profiles of the machine. Raises `BastionError` if the file cannot be used."""
+    path = profiles_path_for_all(environ)
+    return profiles.parse(profiles_text(path), str(path))
+
+
+def profile_of(call: Call[Options]) -> Profile:
+    """Return the profile of the call; one without a name if there is none. Raises `BastionError`."""
+    known = load_profiles(call.environ)
+    if name := call.options.profile:
+        return known.get(name, "--profile")
+    if name := call.environ.get("BASTION_PROFILE"):
+        return known.get(name, "BASTION_PROFILE")
+    return known.get(known.active, "active") if known.active else Profile()
+
+
+def setting_of(call: Call[Options], key: str) -> Setting | None:
+    """Return the value for this flag and its source; None if nothing sets it."""
+    return profiles.setting(key, call.options.values, call.environ, lambda: profile_of(call))
+
+
+def settings_of(call: Call[Options]) -> Settings:
+    """Return the bastion and the bucket of the call. Raises `UsageError` if one of them is not set."""
+    return profiles.settings(call.options.values, call.environ, lambda: profile_of(call))
+
+
+def profiles_text(path: Path) -> str:
+    """Return the text of a file of profiles; empty if there is none. Raises `BastionError` if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(FILE_BYTES_MAX + 1).decode()
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise BastionError(f"{path} is not UTF-8; save it as UTF-8") from error
+    except OSError as error:
+        raise BastionError(
+            f"{path} cannot be read: {error.strerror}; see to its rights, or say it all by flags"
+        ) from error

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from bastion.launcher.moments import coming
 from bastion.launcher.read.past_jobs import look_up
 from bastion.launcher.submit import build
 from bastion.launcher.submit.spec_file import Fields
 from bastion.launcher.submit.start_after import resolved
+from bastion.model.durations import coming
 from bastion.model.errors import UsageError
 from bastion.model.job.alternatives import Alternative
 from bastion.model.wording import clock
@@ -23,7 +23,7 @@ from ..options.shared import NONE, RequestOptions
 from ..terminal.flags import Options
 from ..terminal.main import Call
 from .command_context import CommandContext, user_of
-from .profile import setting_of
+from .place import setting_of
 
 _MOMENTS = ("begin", "deadline")
 _SHAPE = ("resources", "instance_type", "replicas")

@@ -10,7 +10,7 @@ import msgspec
 
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.settings.config import Config
-from bastion.model.settings.google_settings import GoogleSettings
+from bastion.model.settings.tables import GoogleSettings
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.interface import Google, NotThere

@@ -13,6 +13,7 @@ from bastion.model.interfaces import Clock
 from bastion.model.settings.config import Config
 from bastion.runners.hosting import Hosting, HostingPlan, Tell
 
+from ..common.bastion_alive import is_up
 from ..common.place import BastionPlace, stored
 from ..options.bastion import HostingOptions
 from ..terminal.flags import Options
@@ -116,7 +117,7 @@ def bring_up(call: Call[Options], place: BastionPlace, site: HostingPlan, clock:
     lodged = site.lodging
     started = lodged.start()
     anew = started or last
-    if anew or not place.is_up(clock):
+    if anew or not is_up(place, clock):
         with call.output.progress(f"waiting for the first tick of bastion {place.name} on {lodged.name}"):
             await_tick(place, lodged, clock, epoch=before.epoch if before and anew else 0)
     if done:
@@ -132,7 +133,7 @@ def await_tick(place: BastionPlace, lodged: Hosting, clock: Clock, *, epoch: int
     deadline = clock.monotonic() + UP_S
     while clock.monotonic() < deadline:
         status = place.status()
-        if status is not None and status.epoch > epoch and place.is_up(clock):
+        if status is not None and status.epoch > epoch and is_up(place, clock):
             return
         if lodged.fallen():
             break

@@ -11,20 +11,22 @@ import msgspec
 
 from bastion.launcher.read import exit_codes
 from bastion.launcher.read.job_lookup import FoundJob, known
+from bastion.launcher.read.job_rows import QueueView
 from bastion.launcher.read.past_jobs import look_up
 from bastion.launcher.read.pending_reasons import derived
-from bastion.launcher.read.queue import QueueView
 from bastion.launcher.read.stored_spec import needed_spec
 from bastion.launcher.read.view import View
 from bastion.launcher.submit import ray_cluster
 from bastion.launcher.submit.sending import send
 from bastion.model import layout
 from bastion.model.errors import NotFound, UsageError
-from bastion.model.stored.requests import Submit, job_id
+from bastion.model.layout import job_id
+from bastion.model.stored.requests import Submit
 from bastion.stores.routed import url_of
 
 from ..common.bundler_settings import check_setup, settings_of
-from ..common.command_context import CommandContext, desk_of, docker_repo_of
+from ..common.bundling import docker_repo_of
+from ..common.command_context import CommandContext, desk_of
 from ..common.preview import preview
 from ..common.spec_options import fields_of
 from ..options.launch import ClusterOptions, StopOptions

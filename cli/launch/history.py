@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bastion.launcher.history.job_history import HEADS, history
-from bastion.launcher.read import gap_lines
+from bastion.launcher.read.job_rows import gap_lines, gap_rows, sign_of_life
 from bastion.launcher.read.past_jobs import records
-from bastion.launcher.read.queue import sign_of_life
 from bastion.launcher.read.view import not_read_yet, tick_age_s
-from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import Holes
 
-from ..common.command_context import desk_of, job_of
+from ..common.command_context import desk_of
+from ..common.job_choice import job_of
 from ..options.launch import TaskOptions
 from ..terminal.main import DONE, Call
 from ..terminal.table import table
@@ -25,12 +25,10 @@ def run(call: Call[TaskOptions]) -> int:
     if call.output.json:
         bastion = {"name": desk.bastion, "last_tick_age_s": tick_age_s(view.status, view.now)}
         rows = [event.row() for event in events]
-        call.output.data(
-            {"schema": 1, "id": found.id, "events": rows, "bastion": bastion, **gap_lines.rows(holes.found)}
-        )
+        call.output.data({"schema": 1, "id": found.id, "events": rows, "bastion": bastion, **gap_rows(holes.found)})
         return DONE
     heads, *lines = table(HEADS, [event.cells() for event in events], width=call.output.width)
     lines += [] if found.job else [f"{found.id} is {not_read_yet(view.status, view.now)}"]
     foot = f"bastion {desk.bastion}: {sign_of_life(view)}."
-    call.output.say("\n".join([call.output.bold(heads), *lines, *gap_lines.lines(holes.found), foot]))
+    call.output.say("\n".join([call.output.bold(heads), *lines, *gap_lines(holes.found), foot]))
     return DONE

@@ -10,16 +10,18 @@ from bastion.launcher.history.job_history import history
 from bastion.launcher.logs import array_logs
 from bastion.launcher.logs.log_lines import Choice, bastion_lines, pattern, worker_list
 from bastion.launcher.logs.task_follower import FollowContext, Screen, follow, snapshot
-from bastion.launcher.moments import moment
-from bastion.launcher.read import exit_codes, gap_lines
+from bastion.launcher.read import exit_codes
 from bastion.launcher.read.job_lookup import FoundJob, one_task
+from bastion.launcher.read.job_rows import gap_lines
 from bastion.launcher.read.past_jobs import records
 from bastion.launcher.read.view import View
 from bastion.launcher.read.wait_for_end import code_now, standing
+from bastion.model.durations import moment
 from bastion.model.errors import UsageError
-from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import Holes
 
-from ..common.command_context import CommandContext, desk_of, job_of
+from ..common.command_context import CommandContext, desk_of
+from ..common.job_choice import job_of
 from ..options.launch import LogsOptions
 from ..terminal.main import Call
 from ..terminal.output import Output
@@ -102,7 +104,7 @@ def _provisioning(call: Call[LogsOptions], desk: CommandContext, found: FoundJob
         holes = Holes(list(view.holes))
         told = records(desk.bucket, desk.tasks, view, found, holes)
         call.output.log([event.line() for event in history(told, found.id, found.task)])
-        call.output.log(gap_lines.lines(holes.found))
+        call.output.log(gap_lines(holes.found))
         for lines in bastion_lines(desk.bucket, desk.tasks, found.id, since=found.job.submitted):
             call.output.log(lines)
     call.output.note(f"{found.id} is {standing(found, view)}")

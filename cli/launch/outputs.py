@@ -16,7 +16,8 @@ from bastion.model.job.spec import JobSpec
 from bastion.stores.job_files import JobFile, JobFiles
 from bastion.stores.routed import url_of
 
-from ..common.command_context import CommandContext, desk_of, job_of, user_of
+from ..common.command_context import CommandContext, desk_of, user_of
+from ..common.job_choice import job_of
 from ..options.launch import OutputsOptions
 from ..terminal.confirm import agree
 from ..terminal.main import DONE, Call

@@ -16,11 +16,13 @@ from bastion.launcher.submit.spec_file import fields_again
 from bastion.model import layout
 from bastion.model.errors import BundleError, Missing, UsageError
 from bastion.model.job.spec import BundleRef, JobSpec, serialize_jobspec
-from bastion.model.stored.requests import Submit, job_id
+from bastion.model.layout import job_id
+from bastion.model.stored.requests import Submit
 from bastion.stores.routed import url_of
 
 from ..common.bundling import DAY_S
-from ..common.command_context import CommandContext, desk_of, job_of
+from ..common.command_context import CommandContext, desk_of
+from ..common.job_choice import job_of
 from ..common.preview import preview
 from ..common.spec_options import fields_of
 from ..options.launch import RerunOptions

@@ -23,7 +23,7 @@ from bastion.launcher.submit.without_bastion import WithoutBastion
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import BundleRef, JobSpec
-from bastion.model.stored.requests import job_id
+from bastion.model.layout import job_id
 from bastion.model.version import VERSION
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock

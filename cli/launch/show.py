@@ -6,14 +6,14 @@ import json
 from typing import Any
 
 from bastion.launcher.explain.gpu_lines import gpus
-from bastion.launcher.read import gap_lines
+from bastion.launcher.read.job_rows import QueueView, gap_lines, gap_rows
 from bastion.launcher.read.pending_reasons import derived
-from bastion.launcher.read.queue import QueueView
 from bastion.launcher.read.stored_spec import stored_spec
 from bastion.model.job.spec import written_out
-from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import Holes
 
-from ..common.command_context import desk_of, job_of
+from ..common.command_context import desk_of
+from ..common.job_choice import job_of
 from ..terminal.flags import Options
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain
@@ -30,10 +30,10 @@ def run(call: Call[Options]) -> int:
     seen = gpus(desk.bucket, desk.tasks, found.job, found.task) if found.job else []
     shown = {"schema": 1, **row, "spec": written_out(spec) if spec else None}
     if call.output.json:
-        call.output.data({**shown, "gpus": [gpu.row() for gpu in seen], **gap_lines.rows(holes.found)})
+        call.output.data({**shown, "gpus": [gpu.row() for gpu in seen], **gap_rows(holes.found)})
     else:
         lines = [*_page(shown), *(["gpus"] if seen else []), *(f"  {plain(gpu.line())}" for gpu in seen)]
-        call.output.say("\n".join([*lines, *gap_lines.lines(holes.found)]))
+        call.output.say("\n".join([*lines, *gap_lines(holes.found)]))
     return DONE
 
 

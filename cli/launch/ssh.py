@@ -17,7 +17,8 @@ from bastion.launcher.read.job_lookup import FoundJob, one_task
 from bastion.model.errors import BastionError, NotFound, UsageError
 from bastion.model.state.state import Attempt, Worker
 
-from ..common.command_context import desk_of, job_of
+from ..common.command_context import desk_of
+from ..common.job_choice import job_of
 from ..common.place import place_of
 from ..options.launch import SshOptions
 from ..terminal.main import DONE, Call

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bastion.launcher.read import exit_codes
 from bastion.launcher.read.job_lookup import FoundJob, checked_task
-from bastion.launcher.read.job_selection import state
+from bastion.launcher.read.view import state
 from bastion.model.errors import UsageError
 from bastion.model.stored.requests import Cancel
 

@@ -21,7 +21,8 @@ from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import UsageError
 from bastion.model.job.spec import BundleRef, JobSpec
-from bastion.model.stored.requests import Submit, job_id
+from bastion.model.layout import job_id
+from bastion.model.stored.requests import Submit
 from bastion.model.version import VERSION
 from bastion.platform import host
 from bastion.platform.shell import SystemShell
@@ -29,8 +30,8 @@ from bastion.stores.opening import check_scheme
 from bastion.stores.routed import url_of
 
 from ..common.bundler_settings import BundlerSettings, check_setup, settings_of
-from ..common.bundling import bundle, came_from, reference
-from ..common.command_context import CommandContext, check_user, desk_of, docker_repo_of
+from ..common.bundling import bundle, came_from, docker_repo_of, reference
+from ..common.command_context import CommandContext, check_user, desk_of
 from ..common.preview import preview
 from ..common.spec_options import after_of, fields_of
 from ..options.shared import JobOptions, RequestOptions, SubmitOptions

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..common.tool import BUNDLE
 from ..options.launch import (
     ClusterOptions,
     LogsOptions,
@@ -18,11 +17,29 @@ from ..options.launch import (
     WaitOptions,
     WhyOptions,
 )
-from ..options.shared import SeveralOptions, SubmitOptions, UserOptions
-from ..terminal.flags import Action, Command, Options, Tool, completion
-from ..terminal.foreign_words import LAUNCH_WORDS
+from ..options.shared import BUNDLE, SeveralOptions, SubmitOptions, UserOptions
+from ..terminal.flags import WORD, Action, Command, Foreign, Options, Tool, completion
 
 JOBS_MAX = 10_000  # the most jobs that one command line may name
+
+_WORDS = Foreign(
+    commands={"cancel": "stop", "kill": "stop", "list": "ls", "jobs": "ls", "start": "", "submit": ""},
+    answers={
+        "status": "launch ls shows your jobs, launch why JOB why one is where it is, bastion status the bastion",
+        "queue": "launch ls --all shows everybody's jobs",
+        "describe": "launch show JOB says all that is known of a job",
+        "delete": "launch stop JOB ends a job; what it left stays until bastion gc removes it",
+        "exec": "launch ssh JOB -- COMMAND runs one beside a job",
+    },
+    flags={
+        "job_name": ("name", WORD),
+        "name": (WORD,),
+        "job_id": (WORD,),
+        "project": ("project_id",),
+        "num_nodes": ("num_replicas",),
+    },
+)
+"""Words that people know from other tools, with their meaning here."""
 
 
 def _about_one(name: str, module: str, about: str, options: type[Options], *, takes_command: bool = False) -> Command:
@@ -78,7 +95,7 @@ TOOL = Tool(
     name="launch",
     about=LAUNCH.about,
     action=LAUNCH,
-    foreign=LAUNCH_WORDS,
+    foreign=_WORDS,
     commands=(
         Command(
             name="ls",

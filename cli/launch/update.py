@@ -18,8 +18,8 @@ from bastion.model.version import VERSION
 from bastion.platform.shell import SystemShell
 
 from ..common.bundler_settings import BundlerSettings, settings_of
-from ..common.bundling import bundle, came_from, reference
-from ..common.command_context import CommandContext, docker_repo_of
+from ..common.bundling import bundle, came_from, docker_repo_of, reference
+from ..common.command_context import CommandContext
 from ..common.job_requests import JobRequest
 from ..common.spec_options import after_of, given
 from ..options.launch import UpdateOptions

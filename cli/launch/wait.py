@@ -5,7 +5,8 @@ from __future__ import annotations
 from bastion.launcher.read.job_lookup import FoundJob
 from bastion.launcher.read.wait_for_end import Waiter, wait
 
-from ..common.command_context import CommandContext, desk_of, job_of
+from ..common.command_context import CommandContext, desk_of
+from ..common.job_choice import job_of
 from ..options.launch import WaitOptions
 from ..terminal.main import Call
 from ..terminal.output import Output

@@ -15,18 +15,16 @@ from bastion.launcher.explain.preemptions import stopped
 from bastion.launcher.explain.timing import timing
 from bastion.launcher.explain.worker_facts import WorkerReport, facts_of, pulses
 from bastion.launcher.history.job_history import HEADS, Happening, history
-from bastion.launcher.moments import moment
-from bastion.launcher.read import gap_lines
 from bastion.launcher.read.as_of import job_then, look_back
 from bastion.launcher.read.job_lookup import FoundJob
-from bastion.launcher.read.job_rows import Row, rfc3339
+from bastion.launcher.read.job_rows import QueueView, Row, gap_lines, gap_rows, rfc3339, sign_of_life
 from bastion.launcher.read.past_jobs import records
-from bastion.launcher.read.queue import QueueView, sign_of_life
 from bastion.launcher.read.view import View, tick_age_s
-from bastion.model.durations import short
-from bastion.model.stored.gaps import Holes
+from bastion.model.durations import moment, short
+from bastion.model.stored.journal_object import Holes
 
-from ..common.command_context import CommandContext, desk_of, job_of
+from ..common.command_context import CommandContext, desk_of
+from ..common.job_choice import job_of
 from ..options.launch import WhyOptions
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain, table
@@ -70,11 +68,11 @@ def run(call: Call[WhyOptions]) -> int:
         shown = {"schema": 1, "job": why.row, **(why.account.row() if why.account else {}), "events": events}
         shown["gpus"] = [gpu.row() for gpu in why.gpus]
         bastion = {"name": desk.bastion, "last_tick_age_s": age}
-        call.output.data({**shown, "at": rfc3339(at), "bastion": bastion, **gap_lines.rows(why.holes.found)})
+        call.output.data({**shown, "at": rfc3339(at), "bastion": bastion, **gap_rows(why.holes.found)})
     else:
         told = f"as known at {rfc3339(at)}" if at else sign_of_life(why.view)
         foot = f"bastion {desk.bastion}: {told}."
-        call.output.say("\n".join([*_page(why), *gap_lines.lines(why.holes.found), foot]))
+        call.output.say("\n".join([*_page(why), *gap_lines(why.holes.found), foot]))
     return DONE
 
 

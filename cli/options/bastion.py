@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..terminal.flags import ConfirmOptions, Options, decimal, number, switch, text
-from ..terminal.formats import CSV, JSON, TABLE, formats
+from ..terminal.table import CSV, JSON, TABLE, formats
 from .shared import FilterOptions, UserOptions
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bastion.model.durations import seconds
 
 from ..terminal.flags import ConfirmOptions, Options, decimal, number, parsed, switch, text, texts
-from ..terminal.formats import CSV, JSON, TABLE, WIDE, formats
+from ..terminal.table import CSV, JSON, TABLE, WIDE, formats
 from .shared import CodeOptions, FilterOptions, JobOptions, RequestOptions, SeveralOptions, UserOptions, limit
 
 EVERY_S = 2.0

@@ -1,10 +1,10 @@
-"""Declare the flags that commands of both tools share, and those of a submission. Pure."""
+"""Declare the flags that commands of both tools share, those of a submission, and the command that both tools have. Pure."""
 
 from __future__ import annotations
 
 from bastion.model.durations import seconds
 
-from ..terminal.flags import Options, number, pairs, parsed, switch, text, texts
+from ..terminal.flags import Command, Options, number, pairs, parsed, switch, text, texts
 
 NONE = "none"
 
@@ -196,3 +196,12 @@ class SubmitOptions(JobOptions, CodeOptions):
         "override it.",
         "FILE",
     )
+
+
+BUNDLE = Command(
+    name="bundle",
+    about="Upload this folder's code to the bucket or a registry, and print its identity and its place. No job is "
+    "created.",
+    module="bastion.cli.common.bundle_command",
+    options=CodeOptions,
+)

@@ -16,11 +16,10 @@ from typing import Generic, TextIO, TypeVar
 from bastion.model.errors import BastionError, NotFound, UsageError
 from bastion.model.version import VERSION
 
-from . import help as help_text
 from .flags import CommandLine, Options, Tool
-from .formats import wants_json
 from .output import Output
 from .parsing import parse
+from .table import wants_json
 
 DONE, FAILED, USAGE, NOT_FOUND, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 102, 130, 141
 
@@ -101,7 +100,9 @@ def _dispatch(tool: Tool, argv: Sequence[str], environ: Mapping[str, str], outpu
 def _tell(line: CommandLine, output: Output) -> None:
     """Print the help or the version."""
     if line.about == "help":
-        output.say(help_text.text(line))
+        from .help import text
+
+        output.say(text(line))
     elif output.json:
         output.data({"schema": 1, "version": VERSION})
     else:

@@ -1,9 +1,20 @@
-"""Lay out tables that people can read and `awk` can parse, in the width of the terminal. Pure."""
+"""Choose the form of a result, and lay out tables that people can read and `awk` can parse. Pure.
+
+The form is `-o table|wide|csv|json`; `--json` stands for the last. A table has the width of the terminal.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from textwrap import wrap
+
+from bastion.model.errors import UsageError
+from bastion.model.nearest import did_you_mean
+
+from .flags import Flag, text
+
+TABLE, WIDE, CSV, JSON = "table", "wide", "csv", "json"
 
 CUT = "…"
 LAST_MIN = 28
@@ -121,3 +132,29 @@ def middle(cell: str, cap: int | None) -> str:
         return cell
     tail = cap // 2
     return f"{cell[: cap - tail - 1]}{CUT}{cell[-tail:]}"
+
+
+def formats(*forms: str) -> Flag[str]:
+    """Declare the flag `output` of a command that has these formats."""
+    about = f"Print as {', '.join(forms[:-1])} or {forms[-1]}."
+    return text(about, "FORMAT", default=TABLE, short="o", choices=forms)
+
+
+def format_of(output: str, json: bool, *forms: str) -> str:
+    """Return the format that `--output` and `--json` ask for together. Raises `UsageError`."""
+    if output not in forms:
+        raise UsageError(f"--output is {output[:64]!r}; {did_you_mean(output[:64], forms, 'use ' + ', '.join(forms))}")
+    if json and output not in (TABLE, JSON):
+        raise UsageError(f"--json and --output={output} ask for two formats; leave one out")
+    return JSON if json else output
+
+
+def wants_json(argv: Sequence[str]) -> bool:
+    """Return True if the command line asks for JSON.
+
+    It looks before the parser does, because the parser's errors are JSON, too.
+    """
+    before = list(argv[: argv.index("--")] if "--" in argv else argv)
+    if any(word in ("--json", "-json", "--json=true", "--output=json", "-ojson", "-o=json") for word in before):
+        return True
+    return any(pair in (("-o", JSON), ("--output", JSON)) for pair in pairwise(before))

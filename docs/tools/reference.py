@@ -27,8 +27,7 @@ from bastion.model.interfaces import AttemptKey
 from bastion.model.job import instances, spec
 from bastion.model.job.alternatives import Alternative
 from bastion.model.settings import config
-from bastion.model.settings.google_settings import GoogleSettings
-from bastion.model.settings.user_limits import Limits
+from bastion.model.settings.tables import Git, GoogleSettings, JobLimits, Limits
 from bastion.model.stored.records import Member, Order, World
 from bastion.runners.google.hosting import rights
 from bastion.runners.google.hosting.bastion_vm import BastionVm
@@ -54,10 +53,10 @@ TYPES: Mapping[Any, tuple[str, Any]] = {
     bool: ("true or false", None),
     bool | None: ("true, false or nothing", None),
     datetime | None: ("time", datetime.min),
-    config.Git: ("table of paths", config.Git(deploy_key="-")),
+    Git: ("table of paths", Git(deploy_key="-")),
     GoogleSettings: ("table", GoogleSettings(tiers=[])),
     Limits: ("table of whole numbers", Limits(jobs=0)),
-    config.JobLimits: ("table of whole numbers", config.JobLimits(processes=-1)),
+    JobLimits: ("table of whole numbers", JobLimits(processes=-1)),
     spec.BundleRef: ("table", None),
     spec.Provenance: ("table", None),
     list[Alternative]: ("list of tables", None),

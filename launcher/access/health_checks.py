@@ -12,8 +12,7 @@ from bastion.model.clocks import HEAL, OFF_MAX_S, Moment, ahead, offset, words
 from bastion.model.durations import short
 from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import State
-from bastion.model.stored.records import Status
-from bastion.model.stored.status import RUNNING, problems, word
+from bastion.model.stored.status import RUNNING, Status, problems, word
 from bastion.model.stored.status import accounts as told
 
 RIGHTS = ("list", "create", "read", "replace", "delete")

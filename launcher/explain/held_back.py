@@ -8,6 +8,7 @@ from datetime import datetime
 
 from msgspec import structs
 
+from bastion.journal.control import why_paused
 from bastion.model.job.image_ref import log_link
 from bastion.model.job.start_conditions import conditions
 from bastion.model.state.state import Job, State
@@ -15,7 +16,6 @@ from bastion.model.stored.events import Released
 from bastion.model.wording import clock
 from bastion.quota.quota import Quota
 from bastion.schedule.eligibility import Obstacle, gate
-from bastion.schedule.plan import paused
 
 from .what_if_state import NOBODY, WhatIfCase, WhatIfState, asking, granted_class, member
 
@@ -37,7 +37,7 @@ class HeldBack:
 def gates(case: WhatIfCase, job: Job) -> Iterator[HeldBack]:
     """Yield all obstacles of this job, first those that people made."""
     if case.state.paused:
-        yield HeldBack(what="paused", text=f"an admin's bastion resume: {paused(case.state)}")
+        yield HeldBack(what="paused", text=f"an admin's bastion resume: {why_paused(case.state)}")
     if job.held:
         yield HeldBack(what="held", text=f"launch release {job.id}: held by {job.held}")
     if case.inputs.quota is None:

@@ -7,18 +7,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bastion.journal.control import why_paused
 from bastion.model.durations import short
 from bastion.model.job.spec import JobSpec
 from bastion.model.state.state import Job, JobState
 from bastion.quota.quota import Quota
-from bastion.schedule.plan import Inputs, Plan, inputs, paused, pool_of
+from bastion.schedule.plan import Inputs, Plan, inputs, pool_of
 from bastion.schedule.usage import Use, usage
 
-from ..read import gap_lines
-from ..read.job_selection import LIVE, state, submitted
+from ..read.job_rows import QueueView, gap_lines
 from ..read.pending_reasons import decided, reasons
-from ..read.queue import QueueView
-from ..read.view import Known, View
+from ..read.view import LIVE, Known, View, state, submitted
 from . import explanation, explanation_text
 from .explanation import Explanation
 from .timing import timing
@@ -92,7 +91,7 @@ def board(view: View, asked: BoardOptions, bastion: Mapping[str, Any]) -> UsageB
     return UsageBoard(
         asked=asked,
         bastion=bastion,
-        problems=(*bastion["problems"], *gap_lines.lines(view.holes), *filter(None, [paused(view.state)])),
+        problems=(*bastion["problems"], *gap_lines(view.holes), *filter(None, [why_paused(view.state)])),
         counts=Counter(state(known).value for known in live),
         uses=tuple((use, pool.get(use.kind, 0)) for use in uses),
         ids=tuple(known.id for known in shown.jobs),

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bastion.journal.attempts import shape
 from bastion.journal.fold import apply, concerned
-from bastion.journal.task_counters import shape
 from bastion.model.job.audit_line import split
 from bastion.model.state.state import Job, State
 from bastion.model.stored.events import AnyEvent, CapacityChanged, Ended, FileChanged, Started

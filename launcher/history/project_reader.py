@@ -10,8 +10,7 @@ from bastion.journal.fold import apply, concerned
 from bastion.model.interfaces import Bucket, Tasks
 from bastion.model.state.state import Job, State
 from bastion.model.stored.events import CapacityChanged, FileChanged
-from bastion.model.stored.gaps import Holes
-from bastion.model.stored.journal_object import JournalObject
+from bastion.model.stored.journal_object import Holes, JournalObject
 
 from .project_history import ProjectEntry, ProjectHistory, held_at
 

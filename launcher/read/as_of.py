@@ -9,7 +9,7 @@ from bastion.journal import journal_reader, point_in_time
 from bastion.model.errors import BastionError, NotFound, RecordError, UsageError
 from bastion.model.interfaces import Bucket, Tasks
 from bastion.model.state.state import Job
-from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import Holes
 
 from .job_lookup import FoundJob, known
 from .job_rows import rfc3339

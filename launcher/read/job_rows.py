@@ -1,19 +1,223 @@
-"""Rows of jobs for scripts: plain values in the shape of `launch ls --json`. Pure."""
+"""Jobs as rows. Pure.
+
+For people: the queue, one line for each job, with why it waits or where it runs; also wide, and as CSV. For scripts:
+plain values in the shape of `launch ls --json`. Gaps of the journal have rows, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from bastion.journal.task_counters import shape
+from bastion.journal.attempts import shape
+from bastion.journal.control import why_held, why_paused
+from bastion.model.durations import short
 from bastion.model.job.alternatives import Alternative
 from bastion.model.job.spec import JobSpec
+from bastion.model.layout import job_id
 from bastion.model.state.state import Attempt, AttemptState, Cause, Job, JobState
-from bastion.model.stored.requests import job_id
-from bastion.schedule.eligibility import held
+from bastion.model.stored.journal_object import Hole
+from bastion.quota import resources
+
+from .view import Filter, Known, View, newest, not_read_yet, submitted, tick_age_s
 
 Row = dict[str, Any]
+
+HEADS = ("JOB", "USER", "PROJECT", "PRI", "RESOURCES", "STATE", "AGE", "RUN", "TRY", "WHY / WHERE")
+RIGHT = frozenset({"PRI", "AGE", "RUN"})
+SPARE = ("TRY", "PRI", "RUN", "RESOURCES", "AGE", "PROJECT", "USER")
+"""Columns that a narrow terminal omits, in this order."""
+CAPS = {"USER": 12, "PROJECT": 12, "RESOURCES": 14}
+
+WIDE_HEADS = (
+    "JOB", "USER", "PROJECT", "PRI", "RESOURCES", "REPLICAS", "STATE", "SUBMITTED", "STARTED", "ENDED", "RUNTIME",
+    "TRY", "ATTEMPTS", "EXIT", "ID", "WHY / WHERE",
+)  # fmt: skip
+WIDE_RIGHT = frozenset({"PRI", "REPLICAS", "RUNTIME", "ATTEMPTS", "EXIT"})
+
+CSV_HEADS = (
+    "id", "name", "user", "project", "priority", "resources", "num_replicas", "count", "state", "reason", "where",
+    "submitted", "started", "ended", "runtime_s", "attempts", "exit_code",
+)  # fmt: skip
+"""Scripts read these names, so new ones go to the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueView:
+    """The jobs of a view that were asked for, in order.
+
+    view: view of the bastion.
+    jobs: jobs to show.
+    reasons: why each pending job waits, by the id of the job.
+    """
+
+    view: View
+    jobs: tuple[Known, ...]
+    reasons: Mapping[str, str]
+
+    def rows(self) -> list[Row]:
+        """Return the rows of `launch ls --json`."""
+        return [self.row(known) for known in self.jobs]
+
+    def row(self, known: Known) -> Row:
+        """Return the row of one job in `launch ls --json`."""
+        if isinstance(known, Job):
+            return row(known, self.reasons.get(known.id, ""))
+        why = not_read_yet(self.view.status, self.view.now)
+        return unread_row(known.spec, known.request_id, known.stored, why)
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """Return the lines of the table, with the columns of `HEADS`."""
+        return [self._cells(known) for known in self.jobs]
+
+    def _cells(self, known: Known) -> tuple[str, ...]:
+        shown = self.row(known)
+        last = newest_attempt(known) if isinstance(known, Job) else None
+        return (
+            shown["id"] + (f"[0-{shown['count'] - 1}]" if shown["count"] > 1 else ""),
+            shown["user"],
+            shown["project"],
+            str(shown["priority"]),
+            _resources(shown),
+            state_text(shown),
+            short((self.view.now - submitted(known)).total_seconds()),
+            short(run_s(last, self.view.now)) if last else "",
+            tries(known) if isinstance(known, Job) else "",
+            shown["reason"] or (where(last) if last and last.ended is None else ""),
+        )
+
+
+def queue(view: View, reasons: Mapping[str, str], *, user: str, meant: Filter, limit: int | None = None) -> QueueView:
+    """Select at most the newest `limit` matching jobs: first those of `user`, then in the order of submission."""
+    jobs = [job for job in view.state.jobs.values() if meant.matches(job)]
+    jobs.sort(key=lambda job: (job.user != user, job.seq, job.index))
+    unread = [found for found in view.unread if meant.matches(found)]
+    unread.sort(key=lambda found: (found.spec.user != user, found.stored, found.request_id))
+    known: list[Known] = [*jobs, *unread]
+    return QueueView(view, tuple(known if limit is None else newest(known, limit)), reasons)
+
+
+def footer(shown: QueueView, bastion: str) -> str:
+    """Count the jobs by state, and say when the bastion ticked last.
+
+    Example: `1 PENDING, 2 RUNNING. bastion b: last tick 2s ago.`
+    """
+    counts = Counter(known.state if isinstance(known, Job) else JobState.PENDING for known in shown.jobs)
+    jobs = ", ".join(f"{counts[state]} {state}" for state in JobState if counts[state]) or "no jobs"
+    return f"{jobs}. bastion {bastion}: {sign_of_life(shown.view)}."
+
+
+def sign_of_life(view: View) -> str:
+    """Say when the bastion ticked last, for people."""
+    age = tick_age_s(view.status, view.now)
+    if view.status is None or age is None:
+        return "never seen"
+    stopped = "stopped; " if view.status.state == "stopped" else ""
+    halted = f"; {why_paused(view.state)}" if view.state.paused else ""
+    return f"{stopped}last tick {short(age)} ago{halted}"
+
+
+def run_s(attempt: Attempt, now: datetime) -> float:
+    """Return the seconds that an attempt has run so far, or ran in all."""
+    return max(0.0, ((ended_at(attempt) or now) - (attempt.running or attempt.started)).total_seconds())
+
+
+def where(attempt: Attempt) -> str:
+    """Return the runner and the first address of an attempt: `local/127.0.0.1`, or `tpu/10.0.0.7+3` with 3 more."""
+    addresses = [worker.address for worker in attempt.workers if worker.address]
+    more = f"+{len(addresses) - 1}" if len(addresses) > 1 else ""
+    return "/".join([attempt.runner, *addresses[:1]]) + more
+
+
+def tries(job: Job) -> str:
+    """Return the number of the present try and of all tries: `1/5`. Empty for an array: each task has its own tries."""
+    if job.count > 1:
+        return ""
+    task = job.tasks.get(0)
+    if not task or not task.attempts:
+        return f"0/{job.max_tries}"
+    # The crash guard may fail a job before all tries are used.
+    over = job.state is JobState.FAILED and task.failures
+    begun = task.failures if over else min(task.failures + 1, job.max_tries)
+    return f"{begun}/{job.max_tries}"
+
+
+def _resources(shown: Row) -> str:
+    each = resources.text(shown["resources"])
+    return each if shown["num_replicas"] == 1 else f"{shown['num_replicas']}x{each}"
+
+
+def state_text(shown: Row) -> str:
+    """Return the state; for an array with the number of tasks in it: `RUNNING(3/100)`."""
+    state: str = shown["state"]
+    return state if shown["count"] == 1 else f"{state}({shown['tasks'].get(state, 0)}/{shown['count']})"
+
+
+def wide_cells(shown: QueueView) -> list[tuple[str, ...]]:
+    """Return the lines of the wide table, with the columns of `WIDE_HEADS`.
+
+    Times are UTC. RUNTIME is that of the newest attempt.
+    """
+    return [_wide(shown, known) for known in shown.jobs]
+
+
+def csv_rows(shown: QueueView) -> Iterator[tuple[Any, ...]]:
+    """Yield the names of the columns, then one row for each job.
+
+    Times are RFC 3339 in UTC, durations are seconds, and unknown values are empty. `started` and `runtime_s` are those
+    of the newest attempt, `ended` is that of the job.
+    """
+    yield CSV_HEADS
+    for known in shown.jobs:
+        row, (last, ended, attempts) = shown.row(known), _attempts_of(known)
+        values = {
+            **row,
+            "resources": resources.text(row["resources"]),
+            "where": where(last) if last else "",
+            "started": _started(last),
+            "ended": rfc3339(ended),
+            "runtime_s": round(run_s(last, shown.view.now), 3) if last else None,
+            "attempts": attempts,
+            "exit_code": last.exit_code if last and last.ended else None,
+        }
+        yield tuple("" if values[head] is None else values[head] for head in CSV_HEADS)
+
+
+def _wide(shown: QueueView, known: Known) -> tuple[str, ...]:
+    row, (last, ended, attempts) = shown.row(known), _attempts_of(known)
+    code = last.exit_code if last and last.ended else None
+    return (
+        row["name"],
+        row["user"],
+        row["project"],
+        str(row["priority"]),
+        resources.text(row["resources"]),
+        str(row["num_replicas"]),
+        state_text(row),
+        row["submitted"],
+        _started(last) or "",
+        rfc3339(ended) or "",
+        short(run_s(last, shown.view.now)) if last else "",
+        tries(known) if isinstance(known, Job) else "",
+        str(attempts),
+        "" if code is None else str(code),
+        row["id"],
+        row["reason"] or (where(last) if last and last.ended is None else ""),
+    )
+
+
+def _attempts_of(known: Known) -> tuple[Attempt | None, datetime | None, int]:
+    """Return the newest attempt, the end of the job, and the number of attempts."""
+    if not isinstance(known, Job):
+        return None, None, 0
+    return newest_attempt(known), known.ended, sum(len(task.attempts) for task in known.tasks.values())
+
+
+def _started(last: Attempt | None) -> str | None:
+    return rfc3339(last.running or last.started) if last else None
 
 
 def row(job: Job, reason: str) -> Row:
@@ -78,7 +282,7 @@ def reason_of(job: Job, derived: str) -> str:
                 return _tasks(job) + derived
             if last and (last.waits_for or derived):
                 return last.waits_for or derived
-            return f"runs on, and is not started again: {held(job)}" if job.held else ""
+            return f"runs on, and is not started again: {why_held(job)}" if job.held else ""
         case JobState.PREEMPTING | JobState.CANCELLING:
             return (last.reason if last else "") or job.reason
         case JobState.CANCELLED:
@@ -150,3 +354,35 @@ def _attempt(job: Job, task: int, attempt: Attempt) -> Row:
         "replicas": shape(job, attempt.choice).replicas,
         **({"resources": dict(shape(job, attempt.choice).resources)} if job.choices else {}),
     }
+
+
+def gap_lines(holes: Iterable[Hole]) -> list[str]:
+    """Return one line for each gap: what cannot be read, and the time of the events that may be missing."""
+    return [f"{_what_is_missing(hole)}; events {_when_written(hole)} may be missing" for hole in holes]
+
+
+def gap_rows(holes: Iterable[Hole]) -> dict[str, list[Row]]:
+    """Return `{"holes": [...]}` for scripts, or nothing if there are no gaps."""
+    found = [
+        {
+            "first": hole.first,
+            "last": hole.last,
+            "problem": hole.problem,
+            "after": rfc3339(hole.after),
+            "before": rfc3339(hole.before),
+        }
+        for hole in holes
+    ]
+    return {"holes": found} if found else {}
+
+
+def _what_is_missing(hole: Hole) -> str:
+    return hole.problem if hole.first == hole.last else f"{hole.problem}, and so on to {hole.last}"
+
+
+def _when_written(hole: Hole) -> str:
+    if hole.after and hole.before:
+        return f"between {rfc3339(hole.after)} and {rfc3339(hole.before)}"
+    if hole.after:
+        return f"after {rfc3339(hole.after)}"
+    return f"before {rfc3339(hole.before)}" if hole.before else "of any time"

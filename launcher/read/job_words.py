@@ -11,8 +11,7 @@ from bastion.model.errors import NotFound, UsageError
 from bastion.model.state.state import JobState
 
 from .job_lookup import FoundJob, found_of
-from .job_selection import LIVE, Filter
-from .view import Known, View
+from .view import LIVE, Filter, Known, View
 
 PATTERN_MAX = 200
 _PATTERN = re.compile(r"[*?]|\[[^\]]*[^0-9\]][^\]]*\]")

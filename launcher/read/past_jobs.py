@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from bastion.journal import journal_reader, tombstones
 from bastion.model.interfaces import Bucket, Tasks
-from bastion.model.stored.gaps import Holes
-from bastion.model.stored.journal_object import JournalObject
+from bastion.model.stored.journal_object import Holes, JournalObject
 
 from .job_lookup import FoundJob, checked_task, found_of, known, of_word, unknown
 from .view import View

@@ -7,16 +7,16 @@ in the journal.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from bastion.journal import journal_reader
 from bastion.model import layout
 from bastion.model.codec import decode
-from bastion.model.errors import BastionError, BucketError, Missing
+from bastion.model.errors import Missing
 from bastion.model.interfaces import Bucket, Clock, Stat, Tasks
 from bastion.model.state.state import State
-from bastion.model.stored.gaps import Holes, lost_end
-from bastion.model.stored.records import Status
-from bastion.model.stored.requests import REQUEST_BYTES_MAX, Request, Submit, parse
+from bastion.model.stored.journal_object import Holes, lost_end
+from bastion.model.stored.status import Status
 
 from .view import Unread, View
 
@@ -72,9 +72,13 @@ class Reader:
         """Read each listed request that is not consumed, once. Return True if one of them has vanished."""
         waiting = {stat.key: stat for stat in self._listed if layout.request_name(stat.key) not in state.requests}
         self._parsed = {key: value for key, value in self._parsed.items() if key in waiting}
-        fresh = [stat for key, stat in waiting.items() if key not in self._parsed and _id(stat)]
+        fresh = [stat for key, stat in waiting.items() if key not in self._parsed and _id(key)]
+        if not fresh:
+            return False
+        from .stored_spec import unread_of
+
         vanished = False
-        for stat, found in zip(fresh, self._tasks.map(self._parse, fresh), strict=True):
+        for stat, found in zip(fresh, self._tasks.map(partial(unread_of, self._bucket), fresh), strict=True):
             if isinstance(found, Missing):
                 vanished = True
             elif isinstance(found, Exception):
@@ -89,18 +93,6 @@ class Reader:
             if found is not None and layout.request_name(key) not in state.requests:
                 yield found
 
-    def _parse(self, stat: Stat) -> Unread | None:
-        """Return the job that a request submits; None if it is another kind of request, or not valid."""
-        try:
-            request: Request = parse(self._bucket.read(stat.key, REQUEST_BYTES_MAX).data)
-        except (BucketError, Missing):
-            raise
-        except BastionError:
-            return None
-        if not isinstance(request, Submit):
-            return None
-        return Unread(request_id=_id(stat), spec=request.spec, stored=stat.modified)
-
 
 def read_status(bucket: Bucket) -> Status | None:
     """Return the bastion's status; None if the bucket has none."""
@@ -110,6 +102,6 @@ def read_status(bucket: Bucket) -> Status | None:
         return None
 
 
-def _id(stat: Stat) -> str:
-    named = layout.request_of(stat.key)
+def _id(key: str) -> str:
+    named = layout.request_of(key)
     return named[1] if named else ""

@@ -1,14 +1,17 @@
-"""Find the spec of a job in its request or in the journal."""
+"""Find the spec of a job in its request or in the journal, and read a request that the bastion has not consumed."""
 
 from __future__ import annotations
 
 from bastion.journal import journal_reader
-from bastion.model.errors import RecordError
-from bastion.model.interfaces import Bucket, Tasks
+from bastion.model import layout
+from bastion.model.errors import BastionError, BucketError, Missing, RecordError
+from bastion.model.interfaces import Bucket, Stat, Tasks
 from bastion.model.job.spec import JobSpec
-from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.requests import REQUEST_BYTES_MAX, Request, Submit, parse
 
 from .job_lookup import FoundJob
+from .view import Unread
 
 
 def stored_spec(bucket: Bucket, tasks: Tasks, found: FoundJob, holes: Holes) -> JobSpec | None:
@@ -29,3 +32,20 @@ def needed_spec(bucket: Bucket, tasks: Tasks, found: FoundJob) -> JobSpec:
         why = holes.found[0].problem if holes.found else "it was rejected, and its spec was not kept"
         raise RecordError(f"there is no spec of {found.id}: {why}; launch it anew")
     return spec
+
+
+def unread_of(bucket: Bucket, stat: Stat) -> Unread | None:
+    """Return the job that a request submits; None if it is another kind of request, or not valid.
+
+    Raises `BucketError`, `Missing`.
+    """
+    try:
+        request: Request = parse(bucket.read(stat.key, REQUEST_BYTES_MAX).data)
+    except (BucketError, Missing):
+        raise
+    except BastionError:
+        return None
+    named = layout.request_of(stat.key)
+    if named is None or not isinstance(request, Submit):
+        return None
+    return Unread(request_id=named[1], spec=request.spec, stored=stat.modified)

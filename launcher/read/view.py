@@ -1,16 +1,23 @@
-"""The view of a client on a bastion at one time. Pure."""
+"""The view of a client on a bastion at one time, and filters of its jobs by user, project, state, age and labels. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
-from bastion.model.durations import short
+from bastion.model.durations import moment, short
+from bastion.model.errors import UsageError
 from bastion.model.job.spec import JobSpec
-from bastion.model.state.state import Job, State
-from bastion.model.stored.gaps import Hole
-from bastion.model.stored.records import Status
-from bastion.model.stored.requests import job_id
+from bastion.model.layout import job_id
+from bastion.model.nearest import did_you_mean
+from bastion.model.state.state import ENDED, Job, JobState, State
+from bastion.model.stored.journal_object import Hole
+from bastion.model.stored.status import Status
+
+LIVE = frozenset(JobState) - ENDED
+"""The states of jobs that have not ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +59,93 @@ class View:
     status: Status | None
     now: datetime
     holes: tuple[Hole, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """The conditions that all selected jobs meet. None means any.
+
+    users: users of the jobs.
+    projects: projects of the jobs.
+    states: states of the jobs.
+    since: the jobs were submitted then or later.
+    labels: labels that the jobs have, among others.
+    """
+
+    users: frozenset[str] | None = None
+    projects: frozenset[str] | None = None
+    states: frozenset[JobState] | None = None
+    since: datetime | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def matches(self, known: Known) -> bool:
+        """Return True if the job meets all conditions."""
+        job = known if isinstance(known, Job) else known.spec
+        return (
+            (self.users is None or job.user in self.users)
+            and (self.projects is None or job.project in self.projects)
+            and self.labels.items() <= job.labels.items()
+            and (self.since is None or submitted(known) >= self.since)
+            and (self.states is None or state(known) in self.states)
+        )
+
+    def strangers(self, view: View) -> list[str]:
+        """Return a line for each named user and project that has no job at all: it is probably mistyped."""
+        jobs: list[Known] = [*view.state.jobs.values(), *view.unread]
+        specs = [known if isinstance(known, Job) else known.spec for known in jobs]
+        users, projects = {job.user for job in specs}, {job.project for job in specs}
+        return [
+            f"{what} {name} has no job here; {did_you_mean(name, known, 'see launch ls --all')}"
+            for what, wanted, known in (("user", self.users, users), ("project", self.projects, projects))
+            for name in sorted((wanted or frozenset()) - known)
+        ]
+
+
+def filter_of(flags: Mapping[str, Any], now: datetime) -> Filter:
+    """Return the filter that these flags set, by their names, and nothing else. Raises `UsageError`."""
+    return Filter(
+        users=words(flags["user"]),
+        projects=words(flags["project_id"]),
+        states=states(flags["state"]),
+        since=moment(flags["since"], now) if flags["since"] else None,
+        labels=flags["label"],
+    )
+
+
+def submitted(known: Known) -> datetime:
+    """Return when the job was submitted."""
+    return known.came if isinstance(known, Job) else known.stored
+
+
+def state(known: Known) -> JobState:
+    """Return the state of the job. A job that the bastion has not read yet is pending."""
+    return known.state if isinstance(known, Job) else JobState.PENDING
+
+
+def newest(jobs: Sequence[Known], number: int) -> list[Known]:
+    """Return the `number` jobs that were submitted last, in the order of `jobs`."""
+    places = sorted(range(len(jobs)), key=lambda at: (submitted(jobs[at]), at), reverse=True)[:number]
+    return [jobs[at] for at in sorted(places)]
+
+
+def words(texts: Iterable[str]) -> frozenset[str] | None:
+    """Split a flag that may be repeated and takes lists, as in `-u alice,bob -u eve`. None if it has no words."""
+    found = frozenset(word.strip() for text in texts for word in text.split(",") if word.strip())
+    return found or None
+
+
+def states(texts: Iterable[str]) -> frozenset[JobState] | None:
+    """Parse the words of such a flag as states, in any case. Raises `UsageError` with the nearest state."""
+    names = words(texts)
+    return None if names is None else frozenset(_state(name) for name in sorted(names))
+
+
+def _state(name: str) -> JobState:
+    try:
+        return JobState(name.upper())
+    except ValueError:
+        hint = did_you_mean(name[:100], [known.value for known in JobState], f"use {', '.join(JobState)}")
+        raise UsageError(f"{name[:100]!r} is not a state; {hint}") from None
 
 
 def tick_age_s(status: Status | None, now: datetime) -> float | None:

@@ -10,8 +10,8 @@ from bastion.model.interfaces import Clock
 
 from . import exit_codes
 from .job_lookup import FoundJob, find
+from .job_rows import QueueView
 from .pending_reasons import derived
-from .queue import QueueView
 from .reader import Reader
 from .view import View
 

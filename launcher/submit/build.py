@@ -13,8 +13,8 @@ from bastion.model.errors import SpecError, UsageError
 from bastion.model.job import instances
 from bastion.model.job.alternatives import Alternative
 from bastion.model.job.spec import BundleRef, JobSpec, Provenance, new_jobspec
+from bastion.model.layout import job_id
 from bastion.model.stored.gpu_facts import is_accelerator, is_gpu
-from bastion.model.stored.requests import job_id
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, text
 

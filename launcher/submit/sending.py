@@ -11,9 +11,10 @@ from bastion.model.codec import encode
 from bastion.model.errors import BastionError, BucketError, Denied, Full, Missing, NoBucket, SpecError
 from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import JobSpec
+from bastion.model.layout import job_id
 from bastion.model.settings.config import Config
-from bastion.model.stored.records import Status
-from bastion.model.stored.requests import Request, Submit, job_id
+from bastion.model.stored.requests import Request, Submit
+from bastion.model.stored.status import Status
 from bastion.quota.quota import Quota, QuotaError
 from bastion.quota.quota_file import parse
 from bastion.quota.resources import Resources, total

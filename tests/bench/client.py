@@ -1,15 +1,17 @@
-"""What users wait for at their terminal: the client's own start, and a launch of code that did not change."""
+"""What users wait for at their terminal: the client's own start, a look at the queue, and a launch of unchanged code."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
 from tests.bench.rows import Row, lap
 from tests.bench.town import Town, town
+from tests.house.measures import Job, listing_loads, queue
+from tests.house.test_start import LS_LOADS_MAX
 
 FILES = 1_000
 TIMES = 11
@@ -24,12 +26,17 @@ def rows() -> list[Row]:
         argv = [*LAUNCH, "--name=t", "--resources=v4=1", "--project_id=default", "--", "true"]
         _seconds(argv, here, tree)  # the first one uploads
         unchanged = median(_seconds(argv, here, tree) for _ in range(5))
-        ours, floor = [], []
+        running = queue(here.home / "queue", Job.RUNS)
+        loaded = len(listing_loads(running))
+        ours, looks, floor = [], [], []
         for _ in range(TIMES):
             ours.append(_seconds([*LAUNCH, "--help"], here, here.home))
+            looks.append(_seconds([*LAUNCH, "ls", "--all"], here, here.home, running.environ))
             floor.append(_seconds([sys.executable, "-I", "-c", "import absl.app"], here, here.home))
     return [
         Row("launch --help, times `python -c 'import absl.app'`", median(ours) / median(floor), "x", 2),
+        Row("launch ls of a running job, times the same", median(looks) / median(floor), "x", 3),
+        Row("  modules of ours that it loads", loaded, "", LS_LOADS_MAX),
         Row(f"launch of an unchanged tree of {FILES:,} files", unchanged, "s", 1),
     ]
 
@@ -42,7 +49,7 @@ def _tree(folder: Path) -> Path:
     return folder
 
 
-def _seconds(argv: Sequence[str], here: Town, folder: Path) -> float:
+def _seconds(argv: Sequence[str], here: Town, folder: Path, more: Mapping[str, str] | None = None) -> float:
     with lap() as taken:
-        subprocess.run(argv, env=here.environ, cwd=folder, check=True, capture_output=True)
+        subprocess.run(argv, env={**here.environ, **(more or {})}, cwd=folder, check=True, capture_output=True)
     return taken.seconds

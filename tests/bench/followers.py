@@ -17,7 +17,8 @@ from google.cloud import storage
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.job.spec import new_jobspec
-from bastion.model.stored.requests import Submit, job_id
+from bastion.model.layout import job_id
+from bastion.model.stored.requests import Submit
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.runners.local.runner import LocalRunner
 from bastion.service import loop
@@ -25,7 +26,7 @@ from bastion.service.maintenance import ServiceContext
 from bastion.service.tick import Bastion
 from bastion.stores.counting import CountingBucket
 from bastion.stores.gcs import GcsBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from tests.bench.bastion.folder import fresh_folder
 from tests.bench.rows import Row
 from tests.bench.stage import run_until

@@ -15,6 +15,7 @@ from bastion.journal.snapshot import FAR, FAR_BYTES
 from bastion.model import layout
 from bastion.model.interfaces import Bucket, Stat, Stored
 from bastion.model.job.spec import JobSpec
+from bastion.model.layout import job_id
 from bastion.model.settings.config import Config, render
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import (
@@ -29,10 +30,9 @@ from bastion.model.stored.events import (
     Started,
     Submitted,
 )
-from bastion.model.stored.requests import job_id
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from tests.bench import jobs
 
 EVENTS = 1_000_000

@@ -14,7 +14,7 @@ from bastion.service import loop
 from bastion.service.maintenance import ServiceContext
 from bastion.service.tick import Bastion
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from tests.bench.bastion.folder import fresh_folder
 
 CONFIG = b"poll = 0.5\n"

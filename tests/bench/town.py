@@ -18,12 +18,13 @@ from bastion.model.codec import decode, encode
 from bastion.model.errors import Missing
 from bastion.model.interfaces import Ids
 from bastion.model.job.spec import JobSpec
+from bastion.model.layout import job_id
 from bastion.model.state.state import State
-from bastion.model.stored.records import Status
-from bastion.model.stored.requests import Submit, job_id
+from bastion.model.stored.requests import Submit
+from bastion.model.stored.status import Status
 from bastion.platform.system import RandomIds
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from tests.bench.bastion.folder import fresh_folder
 
 PATIENCE_S = 300.0

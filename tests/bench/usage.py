@@ -13,8 +13,7 @@ from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CapacityChanged, Claimed, Ended, Exited, FileChanged, Gone, Started, Submitted
-from bastion.model.stored.gaps import Holes
-from bastion.model.stored.journal_object import pack
+from bastion.model.stored.journal_object import Holes, pack
 from bastion.platform.system import ThreadTasks
 from bastion.schedule.ledger import BY
 from bastion.schedule.ledger_table import entry_lines

@@ -14,7 +14,7 @@ from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.local.registry import Entry, Registry
 from bastion.runners.local.runner import LocalRunner
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from bastion.testing.fleets import ProcessFleet
 
 _SCOPE = f"test-{os.getpid()}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bastion.journal import recover
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from tests.support.fleet import Fleet, until
 
 JOB = """

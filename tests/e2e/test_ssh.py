@@ -11,7 +11,7 @@ import pytest
 from bastion.model import layout
 from bastion.model.stored.events import Claimed, Started, Waiting
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from tests.support.fleet import Fleet, Said, until
 from tests.support.world import World
 

@@ -19,6 +19,7 @@ from bastion.bundler.interface import DIFF_BYTES
 from bastion.bundler.unpack import unpack
 from bastion.journal import journal_reader, leadership, logs, recover
 from bastion.journal.fold import apply
+from bastion.journal.recover import one_by_one
 from bastion.journal.tombstones import Trace
 from bastion.launcher.access import bucket_rights
 from bastion.launcher.access.health_checks import FILES, PREFIXES, HealthLevel
@@ -30,7 +31,6 @@ from bastion.launcher.read.job_rows import rfc3339
 from bastion.launcher.submit import profiles
 from bastion.launcher.submit.spec_file import fields_of
 from bastion.model import layout
-from bastion.model.at_once import one_by_one
 from bastion.model.codec import decode, encode
 from bastion.model.errors import RecordError
 from bastion.model.job.audit_line import split
@@ -40,7 +40,7 @@ from bastion.model.settings.config import Config
 from bastion.model.state.state import State
 from bastion.model.stored import status
 from bastion.model.stored.events import FileBroken
-from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import Holes
 from bastion.model.stored.records import Order, StopOrder, World
 from bastion.model.stored.requests import Request, parse
 from bastion.model.stored.status import summary

@@ -15,8 +15,9 @@ from bastion.model import version
 from bastion.model.job.spec import SPEC, JobSpec
 from bastion.model.settings.config import Config
 from bastion.model.stored.journal_object import JournalObject
-from bastion.model.stored.records import Claim, Facts, Order, Status, StopOrder, World
+from bastion.model.stored.records import Claim, Facts, Order, StopOrder, World
 from bastion.model.stored.requests import Request
+from bastion.model.stored.status import Status
 
 KINDS: dict[str, Any] = {
     "JOURNAL": JournalObject,

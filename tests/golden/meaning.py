@@ -16,8 +16,9 @@ from bastion.model.codec import decode, encode
 from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import written_out
 from bastion.model.settings import config
-from bastion.model.stored.records import Claim, Facts, Order, Status, StopOrder, World
+from bastion.model.stored.records import Claim, Facts, Order, StopOrder, World
 from bastion.model.stored.requests import parse
+from bastion.model.stored.status import Status
 from bastion.stores.memory import MemoryBucket
 
 HERE = Path(__file__).parent

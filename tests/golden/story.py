@@ -57,8 +57,9 @@ from bastion.model.stored.events import (
     Waiting,
 )
 from bastion.model.stored.gpu_facts import Gpu, Xid
-from bastion.model.stored.records import Claim, Facts, Status
+from bastion.model.stored.records import Claim, Facts
 from bastion.model.stored.requests import Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
+from bastion.model.stored.status import Status
 from bastion.runners.local.render import Name
 from bastion.schedule.desired import desired, order, stop_order, world
 from tests.support.world import HandClock

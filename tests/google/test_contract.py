@@ -21,7 +21,7 @@ from bastion.runners.google.machines.google_context import GoogleContext
 from bastion.runners.google.machines.names import GoogleHost, Mark, host_of
 from bastion.runners.google.tpu import render as tpu
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from bastion.testing.fleets import sealing
 from bastion.testing.runner_contract import RunnerContract
 from tests.google.fake import Fake

@@ -9,7 +9,7 @@ import pytest
 
 from bastion.model.errors import Later, RunnerError
 from bastion.model.interfaces import AttemptKey, Machine, Sight
-from bastion.model.settings.google_settings import GoogleSettings
+from bastion.model.settings.tables import GoogleSettings
 from bastion.runners.google.api.interface import GoogleError, NoLogin, NoRight
 from tests.google.fake.fake import PROJECT
 from tests.google.support.gces import BULK, FAR_ZONE, OTHER_ZONE, ZONE, Ground, ground, settings

@@ -11,12 +11,15 @@ import sys
 import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 
 from tests.house.source import OURS, Module, importers, in_circles, modules
 from tests.house.test_rooms import SPLINTER_BELOW, arrows, floors, folders
+from tests.support.bench import Bench
+from tests.support.world import World
 
 WHO = re.compile(r"(?:Who|Whose|Whom|What|Which|Whether|Of|For whom|How|Where|Why|When|As|Those|That)\b")
 """How a docstring opens that names no thing and no act."""
@@ -25,10 +28,9 @@ LISTS = """
 import sys
 from bastion.__main__ import launch
 sys.argv[1:] = {argv!r}
-try:
-    launch()
-finally:
-    print(*sys.modules, file=sys.stderr)
+code = launch()
+print(*sys.modules, file=sys.stderr)
+sys.exit(code)
 """
 
 
@@ -67,17 +69,34 @@ def rows() -> Iterator[tuple[str, str]]:
         "docstrings that open with a bare who, what or of",
         f"{100 * sum(bool(WHO.match(text)) for text in texts) / len(texts):.1f} %",
     )
-    yield "modules of ours that `launch ls` loads", str(len(listing_loads()))
-
-
-def listing_loads() -> set[str]:
-    """Our modules, packages apart, that `launch ls` loads for a bastion without jobs."""
     with TemporaryDirectory() as folder:
-        argv = ["ls", "--bastion=b", f"--bucket=file://{folder}", "--json"]
-        environ = {**os.environ, "XDG_CONFIG_HOME": folder}
-        said = subprocess.run(
-            [sys.executable, "-c", LISTS.format(argv=argv)], env=environ, capture_output=True, text=True
-        )
+        yield "modules of ours that `launch ls` loads", str(len(listing_loads(queue(Path(folder), Job.RUNS))))
+
+
+class Job(Enum):
+    """What the one job of a queue does; NONE: there is no job."""
+
+    NONE = "none"
+    RUNS = "runs"
+    WAITS = "waits"
+
+
+def queue(folder: Path, job: Job) -> Bench:
+    """A bastion's bucket below this folder."""
+    bench = Bench(folder / "bucket")
+    world = World(bench.bucket)
+    if job is not Job.NONE:
+        submitted = world.submitted(user="alice")
+        if job is Job.RUNS:
+            world.runs(submitted)
+    world.ticks()
+    return bench
+
+
+def listing_loads(bench: Bench) -> set[str]:
+    """Our modules, packages apart, that `launch ls --all` loads."""
+    code, environ = LISTS.format(argv=["ls", "--all", "--json"]), {**os.environ, **bench.environ}
+    said = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
     return {name for name in said.stderr.split() if name in modules() and not modules()[name].is_package}
 
 

@@ -64,6 +64,7 @@ PARTS = {
     "worker_of",
     "ordered",
     "ended_of",
+    "job_id",
     "home",
     "is_probe",
 }

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from tests.house.measures import Job, listing_loads, queue
 from tests.house.test_walls import HEAVY
+
+LS_LOADS_MAX = 67
+"""Modules of ours that `launch ls` may load where no job waits: less than half of the 136 of November 2026."""
 
 SLOW = HEAVY | {
     "msgspec",
@@ -50,3 +55,18 @@ def test_bastion_loads_no_cloud_for_one_that_lives_here(command: str) -> None:
     found = loaded("-c", f"import bastion.cli.bastion.{command}")
     assert f"bastion.cli.bastion.{command}" in found
     assert {"bastion.cli.hosting.google_host", "bastion.cli.hosting.kubernetes_host"} & found == set()
+
+
+@pytest.mark.parametrize("job", [Job.NONE, Job.RUNS])
+def test_launch_ls_loads_less_than_half_of_what_it_did(job: Job, tmp_path: Path) -> None:
+    found = listing_loads(queue(tmp_path, job))
+    assert "bastion.journal.fold" in found
+    assert len(found) <= LS_LOADS_MAX
+
+
+def test_launch_ls_loads_the_policy_only_where_a_job_waits(tmp_path: Path) -> None:
+    policy = "bastion.quota.policy.scheduler"
+    waits, runs = listing_loads(queue(tmp_path / "waits", Job.WAITS)), listing_loads(queue(tmp_path / "runs", Job.RUNS))
+    assert policy in waits
+    assert policy not in runs
+    assert runs < waits

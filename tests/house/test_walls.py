@@ -63,8 +63,21 @@ HEAVY_OF_PYTHON = {"asyncio"}
 SCREENS = {"bastion.cli.bastion.parts.top_app"}
 """Ours, and as heavy as what they derive from, which they import at their top: imported inside functions themselves."""
 
-CLOUDS = {"bastion.cli.hosting.where": {"bastion.cli.hosting.google_host", "bastion.cli.hosting.kubernetes_host"}}
-"""Who imports which of ours inside functions: a whole cloud each, which most bastions do not live in."""
+ON_DEMAND: Mapping[str, set[str]] = {
+    "bastion.cli.hosting.where": {"bastion.cli.hosting.google_host", "bastion.cli.hosting.kubernetes_host"},
+    "bastion.cli.launch.ls": {"bastion.launcher.read.pending_reasons"},
+    "bastion.cli.terminal.main": {"bastion.cli.terminal.help"},
+    "bastion.launcher.read.reader": {"bastion.launcher.read.stored_spec"},
+    "bastion.model.settings.tables": {"bastion.model.job.instances"},
+    "bastion.stores.opening": {
+        f"bastion.stores.{store}" for store in ("fsspec", "gcs", "local", "memory", "routed", "s3")
+    },
+}
+"""Who imports which of ours inside functions, because most calls do without.
+
+A cloud that most bastions do not live in, the decision where no job waits, requests where the inbox is empty, help,
+instance types, stores of other URLs.
+"""
 
 LIGHT = {"absl", "msgspec", "psutil"}
 SERVER = {"bastion.service.loop", "bastion.service.tick", "bastion.service.reconcile", "bastion.journal.journal"}
@@ -105,7 +118,7 @@ def test_only_the_heavy_are_imported_inside_functions_and_always_there() -> None
     wrong = []
     for module in modules().values():
         for imported in module.imports:
-            ours = imported.module in SCREENS | CLOUDS.get(module.name, set())
+            ours = imported.module in SCREENS | ON_DEMAND.get(module.name, set())
             heavy = imported.module.split(".")[0] in HEAVY | HEAVY_OF_PYTHON or ours
             if imported.inner != (heavy and module.name not in SCREENS) and module.name != ENTRY:
                 wrong.append(f"{module.shown}:{imported.line} imports {imported.module}")

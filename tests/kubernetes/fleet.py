@@ -15,7 +15,7 @@ from bastion.runners.kubernetes.names import Mark
 from bastion.runners.kubernetes.runner import KubernetesRunner
 from bastion.runners.kubernetes.settings import settings
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from bastion.testing.fleets import ProcessFleet, sealing
 from bastion.testing.stage import placement
 from tests.kubernetes.fake.server import IMAGE, Cluster

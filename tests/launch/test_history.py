@@ -13,7 +13,7 @@ from bastion.launcher.read.reader import Reader
 from bastion.model import layout
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CapacityChanged, Forgotten
-from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import Holes
 from bastion.stores.counting import CountingBucket
 from tests.support.bench import Bench
 from tests.support.world import NOON, World

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from bastion.journal.journal import Journal
-from bastion.launcher.read.columns import CSV_HEADS
+from bastion.launcher.read.job_rows import CSV_HEADS
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import CapacityChanged, Claimed, Ended, Gone, Started, Submitted
 from bastion.platform.system import RandomIds, SystemClock

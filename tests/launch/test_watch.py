@@ -9,12 +9,11 @@ from io import StringIO
 
 import pytest
 
-from bastion.cli.launch.parts.job_table import TableOptions
-from bastion.cli.launch.watch import cropped, looks, watch
-from bastion.cli.terminal.formats import JSON, TABLE
+from bastion.cli.launch.ls import TableOptions, cropped, looks, watch
 from bastion.cli.terminal.output import Output
-from bastion.launcher.read.job_selection import Filter
+from bastion.cli.terminal.table import JSON, TABLE
 from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.view import Filter
 from bastion.model.errors import BucketError, Denied
 from bastion.model.interfaces import Bucket, Stat
 from bastion.model.state.state import Cause, JobState

@@ -17,7 +17,7 @@ from bastion.runners.ray.runner import RayRunner
 from bastion.runners.ray.settings import RaySettings
 from bastion.runners.worker.linux.ports import free_port
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from bastion.testing.fleets import ProcessFleet, sealing
 from tests.ray.cluster import Cluster
 

@@ -15,9 +15,10 @@ from bastion.model.codec import encode
 from bastion.model.errors import Deposed
 from bastion.model.interfaces import AttemptKey, Placement
 from bastion.model.job.spec import new_jobspec
+from bastion.model.layout import job_id
 from bastion.model.state.state import JobState
 from bastion.model.stored.events import RequestRejected, Started
-from bastion.model.stored.requests import Submit, job_id
+from bastion.model.stored.requests import Submit
 from bastion.schedule.desired import first_order
 from bastion.service.tick import Bastion
 from tests.sim.test_zombie import Stage, play

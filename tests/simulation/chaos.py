@@ -6,12 +6,12 @@ from collections.abc import Callable
 from random import Random
 
 from bastion.journal import lost_tail
+from bastion.journal.recover import one_by_one
 from bastion.model import layout
-from bastion.model.at_once import one_by_one
 from bastion.model.codec import decode
 from bastion.model.errors import RecordError
 from bastion.model.interfaces import AttemptKey, Machine
-from bastion.model.stored.records import Status
+from bastion.model.stored.status import Status
 from tests.simulation.cloud import Cloud
 from tests.simulation.contest import Contest
 from tests.simulation.damage import Damage

@@ -14,8 +14,9 @@ from bastion.model.errors import BastionError, BucketError
 from bastion.model.job.alternatives import Alternative
 from bastion.model.job.spec import FINISH_TIMEOUT_S, BundleRef, JobSpec, new_jobspec
 from bastion.model.job.spec_changes import Changes
+from bastion.model.layout import job_id
 from bastion.model.settings.config import parse
-from bastion.model.stored.requests import Cancel, Hold, Release, Request, Submit, Top, Update, job_id
+from bastion.model.stored.requests import Cancel, Hold, Release, Request, Submit, Top, Update
 from tests.simulation import scripts
 from tests.simulation.laws.input import ACCOUNTS
 from tests.simulation.line import bucket_of

@@ -15,7 +15,7 @@ from bastion.runners.slurm.render import Name, SlurmNode
 from bastion.runners.slurm.runner import SlurmRunner
 from bastion.runners.slurm.settings import SlurmSettings
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from bastion.testing.fleets import ProcessFleet, sealing
 from tests.slurm.cluster import Cluster
 

@@ -13,7 +13,7 @@ from bastion.cli.launch.tool import TOOL
 from bastion.cli.terminal.flags import Tool
 from bastion.cli.terminal.main import run
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 
 QUOTA = """
 [toml-schema]

@@ -9,7 +9,7 @@ from bastion.cli.launch import tool as launch_tool
 from bastion.cli.terminal.main import run
 from bastion.platform.system import RandomIds
 from bastion.stores.memory import MemoryBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from tests.support.bench import Said
 from tests.support.town import Town
 

@@ -12,10 +12,12 @@ from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import RunnerError
 from bastion.model.interfaces import AttemptKey, Bucket, Builds, Built
+from bastion.model.layout import job_id
 from bastion.model.state.state import Cause, Job, JobState
 from bastion.model.stored.events import AnyEvent
-from bastion.model.stored.records import Claim, Facts, Status
-from bastion.model.stored.requests import Cancel, Request, Submit, job_id
+from bastion.model.stored.records import Claim, Facts
+from bastion.model.stored.requests import Cancel, Request, Submit
+from bastion.model.stored.status import Status
 from bastion.platform.system import RandomIds
 from bastion.schedule.plan import plan
 from bastion.service import loop

@@ -14,10 +14,11 @@ from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.interfaces import AttemptKey, Bucket
 from bastion.model.job.spec import JobSpec, new_jobspec
+from bastion.model.layout import job_id
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import AnyEvent, CapacityChanged, Claimed, Ended, Gone, Started, Submitted
-from bastion.model.stored.records import Status
-from bastion.model.stored.requests import Submit, job_id
+from bastion.model.stored.requests import Submit
+from bastion.model.stored.status import Status
 from bastion.platform.system import RandomIds, ThreadTasks
 from bastion.stores.memory import MemoryBucket
 

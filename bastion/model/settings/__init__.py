@@ -1,6 +1,6 @@
 """The settings of a bastion: config.toml, checked.
 
 For: the service, the runners and the commands that write them.
-Here: `config`, with the tables for machines, runners, limits and Google's clouds.
+Here: `config`, its `tables` (machines, runners, limits, Google's clouds), and what counts against the limits of users.
 Imports: `bastion.model`, `quota`. Pure.
 """

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from bastion.quota import toml_reader
-from bastion.quota.toml_lines import TomlLines
+from bastion.quota.toml_reader import TomlLines
 
 from .. import layout
 from ..errors import Newer, RecordError
@@ -21,14 +21,20 @@ from ..job.spec import USER
 from ..nearest import did_you_mean
 from ..version import CONFIG, VERSION
 from ..wording import between, shown
-from . import machine_settings
-from .google_settings import GoogleSettings
-from .google_settings import faults as faults_of_google
-from .machine_settings import Git as Git
-from .machine_settings import JobLimits as JobLimits
-from .runner_settings import faults_of_options, faults_of_placing, faults_of_runners, strays
-from .user_limits import Limits
-from .user_limits import faults as faults_of_limits
+from .tables import (
+    Git,
+    GoogleSettings,
+    JobLimits,
+    Limits,
+    faults_of_git,
+    faults_of_google,
+    faults_of_job_limits,
+    faults_of_limits,
+    faults_of_options,
+    faults_of_placing,
+    faults_of_runners,
+    strays,
+)
 
 CONFIG_BYTES_MAX = 64 * 1024
 POLICIES = ("default", "axlearn")
@@ -296,10 +302,10 @@ _RULES: dict[str, Callable[[Any], Iterator[str]]] = {
     "capacity": _capacity,
     "buckets": _buckets,
     "retention": _retention,
-    "git": machine_settings.git_faults,
+    "git": faults_of_git,
     "limits": faults_of_limits,
     "google": faults_of_google,
-    "job_limits": machine_settings.job_limit_faults,
+    "job_limits": faults_of_job_limits,
     "default_shell": _one_of(SHELLS),
     "docker_repo": _docker_repo,
     "shared": _shared,

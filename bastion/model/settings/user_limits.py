@@ -6,49 +6,14 @@ They keep memory and journal bounded, whatever users send. `Crowd` changes only 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from itertools import takewhile
 
-import msgspec
-
 from ..state.state import State
 from ..state.user_counters import Census
-from ..wording import shown
+from .tables import Limits
 
-_MOST, _BYTES_MOST = 10_000_000, 10**12
 _MORE = "wait until some have ended, or ask an admin of the bastion for more"
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The most that users may have and send.
-
-    jobs: jobs of all users that have not ended.
-    jobs_per_user: jobs of one user that have not ended.
-    tasks: tasks of the jobs of all users that have not ended.
-    tasks_per_user: tasks of one user's jobs that have not ended.
-    requests: requests of all users a day (UTC).
-    requests_per_user: requests of one user a day.
-    request_bytes: bytes of the requests of all users a day.
-    request_bytes_per_user: bytes of one user's requests a day.
-    """
-
-    jobs: int = 200_000
-    jobs_per_user: int = 20_000
-    tasks: int = 1_000_000
-    tasks_per_user: int = 200_000
-    requests: int = 500_000
-    requests_per_user: int = 100_000
-    request_bytes: int = 2**30
-    request_bytes_per_user: int = 2**28
-
-
-def faults(limits: Limits) -> Iterator[str]:
-    """Check these limits; yield complaints."""
-    for name in limits.__struct_fields__:
-        highest = _BYTES_MOST if name.startswith("request_bytes") else _MOST
-        if not 1 <= (most := getattr(limits, name)) <= highest:
-            yield f"{name} is {shown(most)}; use a whole number from 1 to {highest}"
 
 
 def too_much(census: Census, user: str, tasks: int, limits: Limits) -> str:

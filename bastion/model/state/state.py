@@ -15,7 +15,7 @@ import msgspec
 from bastion.quota.demand import CLASSES
 from bastion.quota.resources import Resources, times, total
 
-from ..audit import Moment, Stamp
+from ..codec import Moment, Stamp
 from ..interfaces import AttemptKey
 from ..job.alternatives import Alternative
 from ..job.spec import FINISH_TIMEOUT_S, KeptSpec

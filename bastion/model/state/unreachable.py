@@ -6,7 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from ..audit import Moment
+from ..codec import Moment
 from ..wording import clock
 
 

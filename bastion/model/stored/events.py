@@ -6,7 +6,7 @@ import typing
 
 import msgspec
 
-from ..audit import Moment
+from ..codec import Moment
 from ..interfaces import AttemptKey
 from ..job.spec import JobSpec
 from ..job.spec_changes import Changes

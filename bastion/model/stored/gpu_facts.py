@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from ..audit import Moment, movable
+from ..codec import Moment, movable
 
 GPUS_MAX = 32
 XIDS_MAX = 8

@@ -7,11 +7,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from ..audit import Moment, Stamp, movable
-from ..codec import Record, numbered, readable
+from ..codec import Moment, Record, movable, numbered, readable
 from ..job.spec import BundleRef
 from ..state.state import Cause
-from ..version import CLAIM, CLOCK, FACTS, ORDER, STATUS, STOP, WORLD
+from ..version import CLAIM, CLOCK, FACTS, ORDER, STOP, WORLD
 from .gpu_facts import Gpu
 
 BEAT_S = 15.0
@@ -188,61 +187,6 @@ class Facts(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
         movable(self.checkpoint_at, self.started, self.ended)
 
 
-class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`status.json`: the bastion's heartbeat, swapped at most every 5 s. `epoch` and `nonce` fence.
-
-    schema: the number of this form.
-    name: the bastion's name.
-    state: running or stopped.
-    epoch: number of its leadership.
-    nonce: new in every status.
-    pid: its process.
-    host: its machine.
-    boot: the boot of that machine; process ids mean something only within it.
-    version: its version.
-    seq: number after the newest journal object that is written.
-    ticks: number of its ticks so far.
-    written: wall time of this status.
-    last_tick: wall time of its last tick.
-    poll_s: seconds between two ticks.
-    counts: number of tasks in each state, of jobs that have not ended.
-    capacity: what the runners report together.
-    problems: what an admin should know, the worst first.
-    paused: who paused it, and since when; while it is paused nothing starts. None: it is not paused.
-    quota: a quota file is in force, even if the file is no longer there.
-    limited: users who reached a limit, each with the reason; only their cancel requests are read now.
-    account: the bastion's account on its host.
-    jobs_as: the account of jobs' processes.
-    offers: the kinds of each runner that reported; null: it names none, so maybe it has any.
-    head: digest of the newest journal object; "" if it is not known.
-    """
-
-    schema: int = numbered(STATUS)
-    name: str
-    state: str
-    epoch: int
-    nonce: str
-    pid: int
-    host: str
-    boot: str
-    version: str
-    seq: int
-    ticks: int
-    written: Moment
-    last_tick: Moment
-    poll_s: float
-    counts: dict[str, int]
-    capacity: dict[str, int]
-    problems: list[str]
-    paused: Stamp | None = None
-    quota: bool = False
-    limited: dict[str, str] = {}
-    account: str = ""
-    jobs_as: str = ""
-    offers: dict[str, list[str] | None] = {}
-    head: str = ""
-
-
 class ClockNote(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """`clock.json`: written to see which time the store gives it.
 
@@ -267,4 +211,4 @@ class ClockNote(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_un
         movable(self.wall, self.at)
 
 
-readable(Order, StopOrder, World, Claim, AnyClaim, Facts, Status, ClockNote)
+readable(Order, StopOrder, World, Claim, AnyClaim, Facts, ClockNote)

@@ -185,8 +185,3 @@ def names_of(data: bytes) -> Names | None:
     except RecordError:
         return NAMELESS
     return names if NAME.fullmatch(names.name) and NAME.fullmatch(names.project) else NAMELESS
-
-
-def job_id(name: str, request_id: str) -> str:
-    """Return a job's id, which its keys are made of; it is never reused."""
-    return f"{name}-{request_id[:8]}"

@@ -1,12 +1,12 @@
-"""The meaning of a bastion's last status at the present time. Pure."""
+"""The status of a bastion, and what its last one means at the present time. Pure."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from ..audit import since
-from .records import Status
+from ..codec import Moment, Record, Stamp, numbered, readable, since
+from ..version import STATUS
 
 SILENCE_S = 30.0
 SILENT_POLLS = 10
@@ -18,6 +18,64 @@ NO_ROOM = (
     "no room is left on the disk of the bucket, or in the disk quota of the bastion's account; "
     "make some, and it goes on by itself"
 )
+
+
+class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`status.json`: the bastion's heartbeat, swapped at most every 5 s. `epoch` and `nonce` fence.
+
+    schema: the number of this form.
+    name: the bastion's name.
+    state: running or stopped.
+    epoch: number of its leadership.
+    nonce: new in every status.
+    pid: its process.
+    host: its machine.
+    boot: the boot of that machine; process ids mean something only within it.
+    version: its version.
+    seq: number after the newest journal object that is written.
+    ticks: number of its ticks so far.
+    written: wall time of this status.
+    last_tick: wall time of its last tick.
+    poll_s: seconds between two ticks.
+    counts: number of tasks in each state, of jobs that have not ended.
+    capacity: what the runners report together.
+    problems: what an admin should know, the worst first.
+    paused: who paused it, and since when; while it is paused nothing starts. None: it is not paused.
+    quota: a quota file is in force, even if the file is no longer there.
+    limited: users who reached a limit, each with the reason; only their cancel requests are read now.
+    account: the bastion's account on its host.
+    jobs_as: the account of jobs' processes.
+    offers: the kinds of each runner that reported; null: it names none, so maybe it has any.
+    head: digest of the newest journal object; "" if it is not known.
+    """
+
+    schema: int = numbered(STATUS)
+    name: str
+    state: str
+    epoch: int
+    nonce: str
+    pid: int
+    host: str
+    boot: str
+    version: str
+    seq: int
+    ticks: int
+    written: Moment
+    last_tick: Moment
+    poll_s: float
+    counts: dict[str, int]
+    capacity: dict[str, int]
+    problems: list[str]
+    paused: Stamp | None = None
+    quota: bool = False
+    limited: dict[str, str] = {}
+    account: str = ""
+    jobs_as: str = ""
+    offers: dict[str, list[str] | None] = {}
+    head: str = ""
+
+
+readable(Status)
 
 
 def word(status: Status | None, *, now: datetime, died: bool) -> str:

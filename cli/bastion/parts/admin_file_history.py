@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from bastion.journal import journal_reader
 from bastion.launcher.history.file_history import HEADS, FileChange, Teller
-from bastion.launcher.read import gap_lines
+from bastion.launcher.read.job_rows import gap_lines, gap_rows
 from bastion.model.interfaces import Bucket
-from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import Holes
 from bastion.platform.system import ThreadTasks
 
 from ...common.admin_file import AdminFile, read
@@ -28,7 +28,7 @@ def history(call: Call[PastOptions], file: AdminFile) -> int:
     found = found[-limit:] if limit else found
     if call.output.json:
         rows = [change.row() for change in found]
-        call.output.data({"schema": 1, "file": file.name, "changes": rows, **gap_lines.rows(holes.found)})
+        call.output.data({"schema": 1, "file": file.name, "changes": rows, **gap_rows(holes.found)})
         return DONE
     if call.options.diff:
         lines = [line for change in found for line in _page(change)]
@@ -36,7 +36,7 @@ def history(call: Call[PastOptions], file: AdminFile) -> int:
         lines = table(HEADS, [change.cells() for change in found], width=call.output.width)
     else:
         lines = [f"the {file.name} of bastion {place.name} was never changed"]
-    call.output.say("\n".join([*lines, *gap_lines.lines(holes.found)]))
+    call.output.say("\n".join([*lines, *gap_lines(holes.found)]))
     return DONE
 
 

@@ -14,6 +14,7 @@ from bastion.model.errors import BastionError
 from bastion.model.interfaces import Clock
 from bastion.platform.local_paths import log_file
 
+from ...common.bastion_alive import is_up
 from ...common.place import BastionPlace
 
 UP_S = 60.0
@@ -39,7 +40,7 @@ def come_up(place: BastionPlace, environ: Mapping[str, str], clock: Clock) -> No
     process = _spawn(place, log)
     deadline = clock.monotonic() + UP_S
     while process.poll() is None and clock.monotonic() < deadline:
-        if place.is_up(clock):
+        if is_up(place, clock):
             return
         clock.sleep(LOOK_S)
     _end(process)

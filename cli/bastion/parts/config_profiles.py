@@ -7,15 +7,16 @@ from typing import Any
 from bastion.launcher.submit.profiles import KEYS, USUAL, Profiles, checked_name
 from bastion.model.errors import BastionError
 
-from ...common import profile
+from ...common.place import load_profiles
 from ...options.bastion import ConfigOptions
 from ...terminal.main import DONE, Call
 from ...terminal.table import table
+from .profile_store import store
 
 
 def list_all(call: Call[ConfigOptions]) -> int:
     """Print every profile, with a mark at the active one."""
-    profiles = profile.load(call.environ)
+    profiles = load_profiles(call.environ)
     if call.output.json:
         call.output.data(_json(profiles))
         return DONE
@@ -36,13 +37,13 @@ def list_all(call: Call[ConfigOptions]) -> int:
 
 def activate(call: Call[ConfigOptions], name: str) -> int:
     """Make this profile the active one. It sets what flags and environment do not."""
-    profile.load(call.environ).get(name, "bastion config activate")
-    return _done(call, profile.store(call.environ, {"active": name}), f"profile {name} is active")
+    load_profiles(call.environ).get(name, "bastion config activate")
+    return _done(call, store(call.environ, {"active": name}), f"profile {name} is active")
 
 
 def add(call: Call[ConfigOptions], name: str) -> int:
     """Make a profile from the flags, or change these values of an existing one. The first profile becomes active."""
-    before = profile.load(call.environ)
+    before = load_profiles(call.environ)
     known = checked_name(name) in before.named
     said = {key: call.options.values[key] for key in KEYS if call.options.values[key]}
     if not said and not known:
@@ -50,7 +51,7 @@ def add(call: Call[ConfigOptions], name: str) -> int:
             f"profile {name} would say nothing; add --bucket=URL, --bastion=NAME, --project_id, --user_id"
         )
     active = {"active": name} if not before.active else {}
-    after = profile.store(call.environ, {**active, "profiles": {name: said}})
+    after = store(call.environ, {**active, "profiles": {name: said}})
     verb = "is changed" if known else "is there"
     use = " and active" if after.active == name else f"; use it with bastion config activate {name}"
     return _done(call, after, f"profile {name} {verb}{use}")
@@ -58,12 +59,10 @@ def add(call: Call[ConfigOptions], name: str) -> int:
 
 def remove(call: Call[ConfigOptions], name: str) -> int:
     """Remove a profile. If it was the active one, no profile is active afterwards."""
-    before = profile.load(call.environ)
+    before = load_profiles(call.environ)
     before.get(name, "bastion config remove")
     inactive = {"active": None} if before.active == name else {}
-    return _done(
-        call, profile.store(call.environ, {**inactive, "profiles": {name: None}}), f"profile {name} is removed"
-    )
+    return _done(call, store(call.environ, {**inactive, "profiles": {name: None}}), f"profile {name} is removed")
 
 
 def _done(call: Call[ConfigOptions], profiles: Profiles, text: str) -> int:

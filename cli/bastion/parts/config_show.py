@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from bastion.launcher.submit.flag_defaults import Setting
-from bastion.launcher.submit.profiles import KEYS, USUAL
+from bastion.launcher.submit.profiles import KEYS, USUAL, Setting
 from bastion.model.codec import whole
 from bastion.model.errors import BastionError
 from bastion.model.job.spec import written_out
 from bastion.model.settings.config import Config
 
 from ...common.command_context import user_of
-from ...common.place import BastionPlace, place_of
-from ...common.profile import chosen, path_of, setting_of
+from ...common.place import BastionPlace, place_of, profile_of, profiles_path, setting_of
 from ...terminal.flags import Options
 from ...terminal.main import DONE, Call
 
@@ -53,8 +51,8 @@ def _settings(place: BastionPlace | None, config: Config | None, problem: str) -
 def _json(call: Call[Options], values: dict[str, Setting], config: Config | None, problem: str) -> dict[str, Any]:
     return {
         "schema": 1,
-        "file": str(path_of(call.environ)),
-        "profile": chosen(call).name or None,
+        "file": str(profiles_path(call.environ)),
+        "profile": profile_of(call).name or None,
         "values": {key: {"value": each.value, "source": each.source} for key, each in values.items()},
         "config": None if config is None else written_out(config),
         "problem": problem or None,

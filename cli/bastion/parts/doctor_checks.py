@@ -19,13 +19,14 @@ from bastion.model.errors import BastionError, BucketError, Denied, Missing, Rec
 from bastion.model.interfaces import Bucket, Clock, Ids, Stat, Tasks
 from bastion.model.settings import config
 from bastion.model.state.state import State
-from bastion.model.stored.records import PAPER_BYTES_MAX, Facts, Status
+from bastion.model.stored.records import PAPER_BYTES_MAX, Facts
+from bastion.model.stored.status import Status
 from bastion.platform import host
 from bastion.quota.quota import QuotaError
 from bastion.quota.quota_file import parse as parse_quota
 from bastion.stores.conformance.suite import EXCLUSIVE, QUICK, prove
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from bastion.stores.routed import url_of
 
 from ...common import shared_host

@@ -14,7 +14,7 @@ from bastion.launcher.access.bucket_rights import CREATE, DELETE, Part
 from bastion.launcher.access.health_checks import FILES, PREFIXES, Check, HealthLevel
 from bastion.model.errors import BucketError, Denied, Missing
 from bastion.model.interfaces import Bucket
-from bastion.stores.opening import open_google
+from bastion.stores.gcs import GcsBucket
 from bastion.stores.routed import url_of
 
 _NOT_OURS = "not examined: rights are a matter of the store's own policies; see docs/security.md"
@@ -44,7 +44,7 @@ def _google(place: str, homes: Iterable[str], *, admin: bool) -> tuple[Part | No
     """Return the rights in a bucket, or else the checks that say why they are unknown."""
     name, _, below = place.partition("/")
     title = f"rights of others in gs://{name}"
-    store = open_google(name)
+    store = GcsBucket(f"gs://{name}")
     try:
         policy, settings = store.rights()
         return Part(bucket_rights.read(name, policy, settings), f"{below}/", tuple(homes)), []

@@ -12,12 +12,13 @@ from bastion.model.errors import RunnerError, UsageError
 from bastion.model.job.spec import NAME
 from bastion.platform.local_paths import data_folder
 
-from ...common import installed_runners, profile
-from ...common.place import BastionPlace
+from ...common import installed_runners
+from ...common.place import BastionPlace, load_profiles, profiles_for_all, profiles_path_for_all, setting_of
 from ...common.runner_contexts import ground
 from ...common.shared_host import FOLDER
 from ...options.bastion import CreateOptions
 from ...terminal.main import Call
+from .profile_store import store, store_for_all
 
 ENGINES = {"slurm": "partition", "ray": "dashboard"}
 """Runners of a cluster that exists already, each with the flag for its place. The bastion is then on this machine."""
@@ -53,12 +54,8 @@ def completed(call: Call[CreateOptions]) -> tuple[Call[CreateOptions], Chosen]:
     if not (call.options.local or engine):
         return call, Chosen()
     chosen = Chosen(
-        name="" if profile.setting_of(call, "bastion") else _name(),
-        folder=""
-        if profile.setting_of(call, "bucket")
-        else FOLDER
-        if call.options.shared
-        else str(data_folder(call.environ)),
+        name="" if setting_of(call, "bastion") else _name(),
+        folder="" if setting_of(call, "bucket") else FOLDER if call.options.shared else str(data_folder(call.environ)),
     )
     named = {"bastion": chosen.name} if chosen.name else {}
     stored = {"bucket": f"file://{chosen.folder}"} if chosen.folder else {}
@@ -114,13 +111,13 @@ def keep(call: Call[CreateOptions], place: BastionPlace, chosen: Chosen) -> list
     """Store the choices in a profile, which becomes active if none was. Return the message about it."""
     if not (chosen.name or chosen.folder):
         return []
-    known = profile.load(call.environ)
+    known = load_profiles(call.environ)
     name = re.sub(r"[^A-Za-z0-9_-]", "-", place.name)
     said = {"bucket": place.root.url, "bastion": place.name}
     if name in known.named and dict(known.named[name].values) != said:
         return [f"profile {name} says something else and stays as it is; use {' '.join(place.flags())}"]
     active = {} if known.active else {"active": name}
-    profile.store(call.environ, {**active, "profiles": {name: said}})
+    store(call.environ, {**active, "profiles": {name: said}})
     if known.active and known.active != name:
         return [f"profile {known.active} stays active; to use this bastion: bastion config activate {name}"]
     return [f"profile {name} is active, so launch needs no flags: launch --follow -- python train.py"]
@@ -129,11 +126,11 @@ def keep(call: Call[CreateOptions], place: BastionPlace, chosen: Chosen) -> list
 def keep_for_all(call: Call[CreateOptions], place: BastionPlace) -> str:
     """Store a profile for those accounts of this machine that have no profile. Return the message about it."""
     name = re.sub(r"[^A-Za-z0-9_-]", "-", place.name)
-    file = profile.path_for_all(call.environ)
-    known, said = profile.for_all(call.environ), {"bucket": place.root.url, "bastion": place.name}
+    file = profiles_path_for_all(call.environ)
+    known, said = profiles_for_all(call.environ), {"bucket": place.root.url, "bastion": place.name}
     if known.active and dict(known.named.get(known.active, Profile()).values) != said:
         return f"{file} names another bastion and stays as it is; its users say {' '.join(place.flags())}"
-    profile.store_for_all(call.environ, {"active": name, "profiles": {name: said}})
+    store_for_all(call.environ, {"active": name, "profiles": {name: said}})
     return f"profile {name} is active for every account of this machine ({file}): launch needs no flags"
 
 

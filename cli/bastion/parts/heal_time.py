@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
-from bastion.journal import clock_repair, point_in_time, recover
+from bastion.journal import point_in_time, recover
 from bastion.journal.fold import fold
 from bastion.journal.journal import Journal
 from bastion.model import clocks, layout
 from bastion.model.clocks import OFF_MAX_S
 from bastion.model.durations import short
 from bastion.model.errors import BastionError, Deposed
-from bastion.model.state.state import State
-from bastion.model.stored.events import Epoch
-from bastion.model.stored.gaps import Holes
+from bastion.model.state.state import Cause, Job, JobState, State
+from bastion.model.stored.events import AnyEvent, Epoch, Lapsed, Started, Stopping
+from bastion.model.stored.journal_object import Holes
 from bastion.model.version import VERSION
 from bastion.platform import host
 from bastion.platform.store_clock import StoreClock
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.stores.local import LocalBucket
 
+from ...common.bastion_alive import has_ended
 from ...common.command_context import user_of
 from ...common.place import BastionPlace, check_admin, known_place_of
 from ...options.bastion import RecoverOptions
@@ -34,7 +35,7 @@ def run(call: Call[RecoverOptions]) -> int:
     """Return 0 once the journal's time, and the dates of a folder, are no longer ahead."""
     place, user = known_place_of(call), user_of(call)
     check_admin(place, user)
-    if not place.has_ended():
+    if not has_ended(place):
         raise BastionError(f"bastion {place.name} may be at work; end it first with bastion stop")
     now, folder_s = _now(place)
     state = recover.load(place.bucket, ThreadTasks().map)
@@ -78,7 +79,7 @@ def _done(place: BastionPlace, now: datetime) -> Iterator[str]:
     dated = {layout.seq_of(stat.key): stat.modified for stat in listed if layout.is_journal(stat.key)}
     for record in recover.objects(bucket, first, at_once, below=end):
         if record.now > limit:
-            early = clock_repair.did(state, record.events, clock_repair.dates(dated, record.seq, now))
+            early = did(state, record.events, dates(dated, record.seq, now))
             yield from early
         fold(state, record)
 
@@ -103,3 +104,28 @@ def _tell(call: Call[RecoverOptions], place: BastionPlace, early: list[str], sai
     else:
         call.output.say(said)
     return DONE
+
+
+def did(state: State, events: Iterable[AnyEvent], dated: datetime) -> Iterator[str]:
+    """Yield one line for each event that had an effect before its time.
+
+    The store `dated` the events: that is when they were really written.
+    """
+    for event in events:
+        job = state.jobs.get(getattr(event, "job", ""))
+        if job is not None and (line := _early(event, job, dated)):
+            yield line
+
+
+def _early(event: AnyEvent, job: Job, dated: datetime) -> str:
+    match event:
+        case Started() if job.begin and (job.begin - dated).total_seconds() > OFF_MAX_S:
+            return f"{event.key} was started {short((job.begin - dated).total_seconds())} before its --begin"
+        case Stopping(cause=Cause.DEADLINE) | Lapsed(outcome=JobState.TIMEOUT) if job.deadline and job.deadline > dated:
+            return f"{job.id} was ended {short((job.deadline - dated).total_seconds())} before its --deadline"
+    return ""
+
+
+def dates(listed: Mapping[int, datetime], seq: int, now: datetime) -> datetime:
+    """Return when a journal object was written: the date that the store gave it, but not after `now`."""
+    return min(listed.get(seq, now), now)

@@ -10,15 +10,13 @@ from typing import Any
 
 from bastion.journal import journal_reader, point_in_time
 from bastion.journal.fold import fold
-from bastion.launcher.moments import moment
-from bastion.launcher.read import gap_lines
-from bastion.launcher.read.job_rows import rfc3339
-from bastion.model.at_once import Map
+from bastion.launcher.read.job_rows import gap_lines, gap_rows, rfc3339
+from bastion.model.durations import moment
 from bastion.model.errors import BastionError, UsageError
-from bastion.model.interfaces import Bucket
+from bastion.model.interfaces import Bucket, Map
 from bastion.model.state.state import State
-from bastion.model.stored.gaps import Hole, Holes
-from bastion.model.stored.records import Status
+from bastion.model.stored.journal_object import Hole, Holes
+from bastion.model.stored.status import Status
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.quota.quota import Quota
 from bastion.schedule.plan import inputs
@@ -145,8 +143,8 @@ def _show(call: Call[QuotaOptions], kind: str, runs: Mapping[str, SimulatedRun],
         rows = {
             name: {**row(one, kind), "by_project": project_rows(one)} for name, one in zip(NAMES, reports, strict=True)
         }
-        call.output.data({"schema": 1, "resource": kind, **story.source, **rows, **gap_lines.rows(story.holes)})
+        call.output.data({"schema": 1, "resource": kind, **story.source, **rows, **gap_rows(story.holes)})
         return
     table = simulated.lines(NAMES, reports, kind, call.output.width)
-    foot = [*story.notes, *simulated.notes(NAMES, reports), *gap_lines.lines(story.holes)]
+    foot = [*story.notes, *simulated.notes(NAMES, reports), *gap_lines(story.holes)]
     call.output.say("\n".join([call.output.bold(table[0]), *table[1:], *foot]))

@@ -9,8 +9,7 @@ from bastion.model.interfaces import Bucket, Ids
 from bastion.model.settings.config import Config
 from bastion.stores.conformance.bench import Check
 from bastion.stores.conformance.suite import EXCLUSIVE, FENCES, QUICK, UNSAFE, prove
-from bastion.stores.opening import open_bucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed, open_bucket
 
 PREFIX = "doctor-"
 """The prefix of a check's place in a bucket. After the check the place is empty, and so gone."""

@@ -17,7 +17,7 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Static
 
 from bastion.launcher.explain.usage_board import ORDERS, BoardOptions, UsageBoard
-from bastion.launcher.read.queue import CAPS, HEADS
+from bastion.launcher.read.job_rows import CAPS, HEADS
 from bastion.model.durations import short
 from bastion.model.errors import BastionError
 from bastion.model.interfaces import Tasks

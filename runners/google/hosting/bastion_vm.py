@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bastion.model.errors import UsageError
-from bastion.model.settings.google_settings import GoogleSettings, faults
+from bastion.model.settings.tables import GoogleSettings, faults_of_google
 
 from ..api.interface import SCOPE, Answer
 from .startup_script import SCRIPT
@@ -87,7 +87,7 @@ class BastionVm:
 
 def check(host: BastionVm) -> None:
     """Raise `UsageError` if this VM cannot be made, with every complaint."""
-    wrong = [*faults(host.google)]
+    wrong = [*faults_of_google(host.google)]
     if not host.project:
         wrong.append("no project is said; use --gcp_project=PROJECT")
     if not _IMAGE.fullmatch(host.image):

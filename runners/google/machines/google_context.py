@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bastion.model.interfaces import AttemptKey, Clock, Ids, Placement, Seal
-from bastion.model.settings.google_settings import GoogleSettings
+from bastion.model.settings.tables import GoogleSettings
 from bastion.quota.resources import Resources
 
 from ..api.interface import Google

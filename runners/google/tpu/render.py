@@ -7,7 +7,7 @@ from typing import Any
 
 from bastion.model.errors import RunnerError, SpecError
 from bastion.model.job.instances import SLICES, Slice, slice_of
-from bastion.model.settings.google_settings import GoogleSettings
+from bastion.model.settings.tables import GoogleSettings
 from bastion.quota.resources import Resources
 
 from ...delivery.bootstrap import ANY_NAME

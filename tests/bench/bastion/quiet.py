@@ -12,7 +12,7 @@ from bastion.model.interfaces import AttemptKey
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.local.runner import LocalRunner
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from bastion.testing.fleets import until, workers
 from bastion.testing.stage import order, placement
 from tests.bench.bastion.folder import fresh_folder

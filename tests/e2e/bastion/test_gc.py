@@ -15,7 +15,7 @@ from google.cloud import storage
 
 from bastion.journal import snapshot
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from tests.support.fleet import Fleet, files, until
 
 DAY_S = 86_400

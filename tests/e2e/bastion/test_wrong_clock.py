@@ -10,7 +10,7 @@ from bastion.journal.journal import Journal
 from bastion.model.stored.events import Epoch, RequestsDropped
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from tests.support.fleet import Fleet, until
 
 AHEAD = """

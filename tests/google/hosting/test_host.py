@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from bastion.model.errors import UsageError
-from bastion.model.settings.google_settings import GoogleSettings
+from bastion.model.settings.tables import GoogleSettings
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.interface import IsThere, NoRight, NotThere

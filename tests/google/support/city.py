@@ -19,7 +19,7 @@ from bastion.cli.launch import tool as launch
 from bastion.cli.terminal import main
 from bastion.model.layout import CONFIG
 from bastion.model.settings.config import Config, render
-from bastion.model.settings.google_settings import GoogleSettings
+from bastion.model.settings.tables import GoogleSettings
 from bastion.platform.local_paths import mark
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
@@ -27,8 +27,7 @@ from bastion.runners.google.hosting import setup_steps
 from bastion.runners.google.hosting.bastion_vm import BastionVm, workers
 from bastion.service import loop
 from bastion.service.maintenance import ServiceContext
-from bastion.stores.opening import open_bucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed, open_bucket
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 from tests.google.support import gces, tpus

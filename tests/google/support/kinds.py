@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from bastion.model.settings.google_settings import GoogleSettings
+from bastion.model.settings.tables import GoogleSettings
 from bastion.runners.google.gce.runner import GceRunner
 from bastion.runners.google.tpu.runner import TpuRunner
 from tests.google.fake import Fake

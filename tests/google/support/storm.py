@@ -15,8 +15,9 @@ from bastion.model.codec import encode
 from bastion.model.errors import Deposed
 from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import new_jobspec
+from bastion.model.layout import job_id
 from bastion.model.state.state import ENDED, Cause, Job
-from bastion.model.stored.requests import Cancel, Request, Submit, job_id
+from bastion.model.stored.requests import Cancel, Request, Submit
 from bastion.runners.google.machines.google_context import GoogleContext
 from bastion.service import loop
 from bastion.service.maintenance import ServiceContext

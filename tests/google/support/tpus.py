@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bastion.model.interfaces import AttemptKey, Machine, Placement
-from bastion.model.settings.google_settings import GoogleSettings
+from bastion.model.settings.tables import GoogleSettings
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.machines.google_context import GoogleContext

@@ -15,10 +15,10 @@ from bastion.cli.bastion.tool import TOOL
 from bastion.cli.terminal.main import run
 from bastion.model import layout
 from bastion.model.layout import CONFIG, QUOTA
-from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import Holes
 from bastion.stores.counting import CountingBucket
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from tests.support.bench import QUOTA as GOOD
 from tests.support.bench import Said
 from tests.support.town import Town

@@ -17,7 +17,7 @@ from bastion.model import layout
 from bastion.model.job.audit_line import sign
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CapacityChanged, FileChanged, Forgotten, Stopping
-from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import Holes
 from bastion.stores.counting import CountingBucket
 from tests.support.bench import QUOTA, Bench, Said
 from tests.support.world import NOON, World

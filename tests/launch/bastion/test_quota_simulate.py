@@ -11,7 +11,7 @@ import pytest
 from bastion.cli.bastion.parts import quota_simulate
 from bastion.model import layout
 from bastion.model.state.state import Cause
-from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import Holes
 from bastion.platform.system import ThreadTasks
 from bastion.simulate.workload import WorkPace
 from bastion.stores.counting import CountingBucket

@@ -21,7 +21,7 @@ from bastion.model.stored.events import (
     Topped,
     Updated,
 )
-from bastion.model.stored.records import Status
+from bastion.model.stored.status import Status
 from tests.simulation.crashes.outcome import Log, Outcome, WorkerKey
 from tests.simulation.crashes.stage import Stage
 

@@ -13,7 +13,7 @@ from bastion.model import layout
 from bastion.model.codec import decode
 from bastion.model.job.start_conditions import conditions
 from bastion.model.state.state import Job
-from bastion.model.stored.records import Status
+from bastion.model.stored.status import Status
 from bastion.service import admin_files
 from tests.simulation.crashes import relation
 from tests.simulation.crashes.ends import outcome

@@ -10,8 +10,9 @@ from bastion.model import layout
 from bastion.model.errors import Missing
 from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import new_jobspec
+from bastion.model.layout import job_id
 from bastion.model.settings.config import parse
-from bastion.model.stored.requests import Cancel, Request, Submit, job_id
+from bastion.model.stored.requests import Cancel, Request, Submit
 from tests.simulation.crashes.machines import AGAIN_S, Act, Programs
 from tests.simulation.crashes.stage import CONFIG, Stage
 from tests.simulation.crashes.taps import Actor, Fate

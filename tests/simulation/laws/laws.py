@@ -24,7 +24,8 @@ from bastion.model.stored.events import (
 )
 from bastion.model.stored.journal_object import JournalObject, unpack
 from bastion.model.stored.journal_object import digest as link
-from bastion.model.stored.records import Claim, ClockNote, Facts, Status
+from bastion.model.stored.records import Claim, ClockNote, Facts
+from bastion.model.stored.status import Status
 from bastion.quota.resources import Resources, fits, total
 from tests.simulation.laws import clock as clock_laws
 from tests.simulation.laws import share as share_laws

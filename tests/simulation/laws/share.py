@@ -4,7 +4,7 @@ loses for another project what is its own project's share.
 
 from __future__ import annotations
 
-from bastion.journal.task_counters import shape
+from bastion.journal.attempts import shape
 from bastion.model.state.state import AttemptState, Cause, Job, State
 from bastion.model.stored.events import AnyEvent, FileChanged, Stopping
 from bastion.model.stored.journal_object import JournalObject

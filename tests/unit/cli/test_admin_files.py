@@ -25,7 +25,7 @@ from bastion.model.job.audit_line import split
 from bastion.model.layout import CONFIG, QUOTA
 from bastion.model.settings.config import parse
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from tests.support.bench import QUOTA as GOOD
 from tests.support.bench import Said
 from tests.support.world import NOON

@@ -22,7 +22,7 @@ from bastion.model.stored.events import FileChanged
 from bastion.model.stored.requests import Cancel
 from bastion.model.stored.requests import parse as parse_request
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from tests.support.world import World
 
 GOOD = """[toml-schema]

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from bastion.cli.bastion.status import page
 from bastion.model.errors import Full
-from bastion.model.stored.records import Status
-from bastion.model.stored.status import accounts, problems, summary, word
+from bastion.model.stored.status import Status, accounts, problems, summary, word
 from bastion.platform import host
 from bastion.stores.folder_identity import FULL, FULL_S, ROOM_BYTES, is_full
 from bastion.stores.local import LocalBucket

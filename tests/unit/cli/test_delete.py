@@ -9,7 +9,7 @@ from bastion.cli.common.place import BastionPlace
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BastionError
-from bastion.model.stored.records import Status
+from bastion.model.stored.status import Status
 from bastion.platform.system import RandomIds
 from tests.support.world import NOON, World
 

@@ -19,7 +19,7 @@ from bastion.launcher.access.health_checks import Check, HealthLevel
 from bastion.model.interfaces import Bucket
 from bastion.stores.gcs import GcsBucket
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 from bastion.stores.routed import Routed
 from tests.support.terraform import NAMES, plan
 

@@ -10,9 +10,9 @@ import pytest
 
 from bastion.cli.bastion.parts import first_time
 from bastion.cli.bastion.parts.first_time import Chosen
+from bastion.cli.bastion.parts.profile_store import store
 from bastion.cli.bastion.tool import TOOL
-from bastion.cli.common import profile
-from bastion.cli.common.place import place_of
+from bastion.cli.common.place import load_profiles, place_of
 from bastion.cli.terminal.main import Call
 from bastion.cli.terminal.output import Output
 from bastion.cli.terminal.parsing import parse
@@ -31,7 +31,7 @@ def kept(home: Path, *words: str, **environ: str) -> tuple[list[str], Any]:
     """What is said once such a bastion is there, and the profiles then."""
     made, chosen = first_time.completed(call(home, *words, **environ))
     told = first_time.keep(made, place_of(made, create=True), chosen)
-    return told, profile.load(made.environ)
+    return told, load_profiles(made.environ)
 
 
 def test_name_and_folder_are_chosen_where_nobody_says_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_what_somebody_says_is_not_chosen(
 
 def test_an_active_profile_stays_active(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_time, "_name", lambda: "here")
-    profile.store(call(tmp_path).environ, {"active": "work", "profiles": {"work": {"user_id": "ada"}}})
+    store(call(tmp_path).environ, {"active": "work", "profiles": {"work": {"user_id": "ada"}}})
     told, profiles = kept(tmp_path, "--local")
     assert told == ["profile work stays active; to use this bastion: bastion config activate here"]
     assert (profiles.active, sorted(profiles.named)) == ("work", ["here", "work"])
@@ -73,7 +73,7 @@ def test_an_active_profile_stays_active(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_profile_of_that_name_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_time, "_name", lambda: "here")
-    profile.store(call(tmp_path).environ, {"profiles": {"here": {"bucket": "gs://team", "bastion": "team"}}})
+    store(call(tmp_path).environ, {"profiles": {"here": {"bucket": "gs://team", "bastion": "team"}}})
     told, profiles = kept(tmp_path, "--local")
     assert told[0].startswith(
         "profile here says something else and stays as it is; use --bastion=here --bucket=file://"

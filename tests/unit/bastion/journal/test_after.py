@@ -16,9 +16,10 @@ from bastion.model.errors import BucketError, SpecError
 from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec_changes import Changes
 from bastion.model.job.start_conditions import AFTER_MAX
+from bastion.model.layout import job_id
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import JobRejected, Lapsed, RequestRejected
-from bastion.model.stored.requests import Hold, Submit, Update, job_id
+from bastion.model.stored.requests import Hold, Submit, Update
 from tests.support.town import Town
 from tests.support.world import NOON, spec
 

@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from bastion.journal import journal_reader, lost_tail, recover, snapshot
+from bastion.journal.recover import one_by_one
 from bastion.journal.verify import Walk, walk
 from bastion.model import layout
-from bastion.model.at_once import one_by_one
 from bastion.model.codec import encode
 from bastion.model.errors import BastionError, Deposed, LostEnd, RecordError
 from bastion.model.interfaces import AttemptKey, Bucket
 from bastion.model.state.state import JobState, State
 from bastion.model.stored.events import AttemptLost, CapacityChanged, Epoch, Started
-from bastion.model.stored.gaps import Holes
-from bastion.model.stored.journal_object import digest, unpack
+from bastion.model.stored.journal_object import Holes, digest, unpack
 from bastion.model.stored.records import ORDER_BYTES_MAX, Claim
 from bastion.platform.system import RandomIds
 from bastion.stores.memory import MemoryBucket

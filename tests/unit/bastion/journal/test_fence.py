@@ -11,7 +11,7 @@ from bastion.journal.leadership import WINDOW_S, LeaderWindow, StatusBeat, parse
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import Deposed, LostEnd
-from bastion.model.stored.records import Status
+from bastion.model.stored.status import Status
 from tests.support.doors import Fault, FaultyBucket, fails, loses_the_answer
 from tests.support.world import NOON, HandClock
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bastion.journal.clock_repair import did
+from bastion.cli.bastion.parts.heal_time import did
 from bastion.journal.fold import apply
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import Epoch, Lapsed, Started, Stopping, Submitted

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
+from bastion.journal.attempts import job_of
 from bastion.journal.journal import READ, SLOW_S, Journal, take_over
 from bastion.journal.recover import load, objects
-from bastion.journal.task_counters import job_of
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import Deposed, IllegalMove, LostEnd

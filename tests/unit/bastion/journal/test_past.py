@@ -9,14 +9,12 @@ import pytest
 
 from bastion.journal import point_in_time, recover, snapshot
 from bastion.journal.fold import fold
-from bastion.journal.recover import objects
+from bastion.journal.recover import objects, one_by_one
 from bastion.model import layout
-from bastion.model.at_once import one_by_one
 from bastion.model.codec import encode
 from bastion.model.state.state import State
 from bastion.model.stored.events import CapacityChanged, Decided
-from bastion.model.stored.gaps import Holes
-from bastion.model.stored.journal_object import digest
+from bastion.model.stored.journal_object import Holes, digest
 from tests.support.doors import FaultyBucket
 from tests.support.world import NOON, World
 

@@ -8,14 +8,14 @@ from datetime import timedelta
 import pytest
 
 from bastion.journal import journal_reader, recover, snapshot
+from bastion.journal.recover import one_by_one
 from bastion.model import layout
-from bastion.model.at_once import one_by_one
 from bastion.model.codec import encode
 from bastion.model.errors import BastionError, Denied, Newer, RecordError
 from bastion.model.interfaces import Stored
 from bastion.model.state.state import JobState, State
 from bastion.model.stored.events import CapacityChanged
-from bastion.model.stored.gaps import Hole, Holes
+from bastion.model.stored.journal_object import Hole, Holes
 from bastion.stores.memory import MemoryBucket
 from tests.support.world import NOON, World
 

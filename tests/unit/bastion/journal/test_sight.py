@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.journal.reachability import REWORD, WHY_MAX, news
 from bastion.model.errors import RunnerError
 from bastion.model.state.state import State
 from bastion.model.stored.events import SightChanged
+from bastion.service.observations import REWORD, WHY_MAX, runner_news
 from tests.support.doors import folded
 from tests.support.town import Town
 from tests.support.world import NOON
@@ -23,7 +23,7 @@ def blind() -> State:
 
 def whys(state: State, error: Exception | None, after: timedelta = timedelta()) -> list[str]:
     assert state.now is not None
-    return [event.why for event in news(state, "local", error, state.now + after)]
+    return [event.why for event in runner_news(state, "local", error, state.now + after)]
 
 
 def test_it_is_news_once_and_so_is_its_end() -> None:

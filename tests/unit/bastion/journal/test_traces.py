@@ -7,10 +7,9 @@ from datetime import timedelta
 import pytest
 
 from bastion.journal import journal_reader, retirement, tombstones
-from bastion.journal.recover import load
+from bastion.journal.recover import load, one_by_one
 from bastion.journal.snapshot import make
 from bastion.model import layout
-from bastion.model.at_once import one_by_one
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CancelRequested, Forgotten, RequestRejected, Stopping
 from bastion.stores.counting import CountingBucket

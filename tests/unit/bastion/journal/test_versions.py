@@ -16,11 +16,13 @@ from bastion.model.codec import Record, decode, encode, schema_of
 from bastion.model.errors import Deposed, Newer, RecordError
 from bastion.model.interfaces import Bucket, Sight
 from bastion.model.job.spec import JobSpec, new_jobspec
+from bastion.model.layout import job_id
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import JobRejected, RequestRejected
 from bastion.model.stored.journal_object import JournalObject
-from bastion.model.stored.records import Claim, Facts, Order, Status, StopOrder, World
-from bastion.model.stored.requests import Hold, Submit, job_id, parse
+from bastion.model.stored.records import Claim, Facts, Order, StopOrder, World
+from bastion.model.stored.requests import Hold, Submit, parse
+from bastion.model.stored.status import Status
 from bastion.model.version import VERSION, is_newer
 from bastion.service import loop
 from bastion.service.observations import ClaimRead, FactsRead, Trouble

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bastion.model.errors import Newer, RecordError
-from bastion.model.settings.config import CONFIG_BYTES_MAX, Config, Git, check, parse, render
+from bastion.model.settings.config import CONFIG_BYTES_MAX, Config, check, parse, render
+from bastion.model.settings.tables import Git
 
 CONFIGS = st.builds(
     Config,

@@ -13,7 +13,8 @@ from bastion.model.codec import encode
 from bastion.model.errors import RecordError
 from bastion.model.interfaces import Stat
 from bastion.model.settings import config
-from bastion.model.settings.user_limits import Crowd, Limits, too_much
+from bastion.model.settings.tables import Limits
+from bastion.model.settings.user_limits import Crowd, too_much
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.state.user_counters import Census
 from bastion.model.stored.events import (

@@ -15,18 +15,8 @@ from bastion.model.errors import BastionError, Newer, RecordError, SpecError
 from bastion.model.job.spec import SPEC as SPEC_SCHEMA
 from bastion.model.job.spec import BundleRef, Provenance
 from bastion.model.job.spec_changes import Changes
-from bastion.model.stored.requests import (
-    REQUEST_BYTES_MAX,
-    Cancel,
-    Hold,
-    Release,
-    Request,
-    Submit,
-    Top,
-    Update,
-    job_id,
-    parse,
-)
+from bastion.model.layout import job_id
+from bastion.model.stored.requests import REQUEST_BYTES_MAX, Cancel, Hold, Release, Request, Submit, Top, Update, parse
 from tests.support.world import spec
 
 SPEC = json.loads(encode(spec()))

@@ -30,8 +30,7 @@ from bastion.model.stored.events import (
     Stopping,
     Submitted,
 )
-from bastion.model.stored.gaps import Holes
-from bastion.model.stored.journal_object import JournalObject
+from bastion.model.stored.journal_object import Holes, JournalObject
 from bastion.schedule.ledger import BY, Ledger
 from bastion.schedule.ledger_table import entry_lines, total_line
 from bastion.schedule.time_integral import TimeIntegral, Window

@@ -11,9 +11,10 @@ from bastion.model.codec import encode
 from bastion.model.errors import BastionError
 from bastion.model.job.spec import BundleRef
 from bastion.model.job.spec_changes import Changes
+from bastion.model.layout import job_id
 from bastion.model.state.state import JobState
 from bastion.model.stored.events import JobRejected, RequestRejected, Submitted
-from bastion.model.stored.requests import ABOUT_ALL, ABOUT_JOBS, AboutAll, AboutJob, Submit, Update, job_id
+from bastion.model.stored.requests import ABOUT_ALL, ABOUT_JOBS, AboutAll, AboutJob, Submit, Update
 from tests.support.town import Town
 from tests.support.world import spec
 

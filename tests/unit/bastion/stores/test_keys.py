@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bastion.model.errors import BastionError
-from bastion.stores.file_paths import ASIDE, PRIVATE, part_of, path_of
-from bastion.stores.keys import check_key, check_prefix, is_key
+from bastion.stores.keys import ASIDE, PRIVATE, check_key, check_prefix, is_key, part_of, path_of
 
 _ends = st.sampled_from(["", "%object", "%part", "%private", "%object%part", "%part%object"])
 _words = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters="/"), max_size=20)

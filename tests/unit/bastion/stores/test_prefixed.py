@@ -8,7 +8,7 @@ import pytest
 
 from bastion.model.errors import Missing
 from bastion.stores.local import LocalBucket
-from bastion.stores.prefixed import Prefixed
+from bastion.stores.opening import Prefixed
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from bastion.model import layout
 from bastion.model.clocks import Moment, offset
 from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Attempt, AttemptState, Job, State, Task, Worker
-from bastion.model.stored.records import Status
+from bastion.model.stored.status import Status
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 STATUS = Status(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bastion.launcher.explain.ahead import prospects
+from bastion.launcher.read.job_rows import QueueView
 from bastion.launcher.read.pending_reasons import derived
-from bastion.launcher.read.queue import QueueView
 from bastion.model.job.alternatives import Alternative
 from bastion.model.stored.events import CapacityChanged, FileChanged, Held, SightChanged, Started
 from tests.support.world import World

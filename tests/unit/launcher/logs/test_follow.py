@@ -10,9 +10,9 @@ import pytest
 
 from bastion.launcher.logs.log_lines import Choice, pattern, worker_list
 from bastion.launcher.logs.task_follower import END_MARKER_S, LOOK_S, FollowContext, Screen, follow, snapshot
-from bastion.launcher.moments import moment
 from bastion.launcher.read.job_lookup import find
 from bastion.model import layout
+from bastion.model.durations import moment
 from bastion.model.errors import BastionError, BucketError, Denied
 from bastion.model.interfaces import AttemptKey, Bucket, Stored
 from bastion.model.state.state import Cause, JobState

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bastion.cli.terminal.table import table
-from bastion.launcher.read.job_selection import LIVE, Filter
+from bastion.launcher.read.job_rows import CAPS, HEADS, RIGHT, QueueView, footer, queue
 from bastion.launcher.read.pending_reasons import derived
-from bastion.launcher.read.queue import CAPS, HEADS, RIGHT, QueueView, footer, queue
+from bastion.launcher.read.view import LIVE, Filter
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CancelRequested, JobRejected, Stopping
 from tests.support.world import World

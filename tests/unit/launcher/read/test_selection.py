@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.read.job_selection import LIVE, Filter, states, words
-from bastion.launcher.read.queue import queue
+from bastion.launcher.read.job_rows import queue
+from bastion.launcher.read.view import LIVE, Filter, states, words
 from bastion.model.errors import UsageError
 from bastion.model.state.state import Cause, JobState
 from tests.support.world import NOON, World

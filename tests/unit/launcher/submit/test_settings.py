@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.submit.flag_defaults import Setting, setting, settings
-from bastion.launcher.submit.profiles import FILE_BYTES_MAX, Profile, checked_name, parse
+from bastion.launcher.submit.profiles import FILE_BYTES_MAX, Profile, Setting, checked_name, parse, setting, settings
 from bastion.model.errors import BastionError, UsageError
 
 WORK = Profile("work", {"bucket": "gs://work", "bastion": "team", "project_id": "nlp"})

@@ -8,7 +8,7 @@ import pytest
 
 from bastion.model.errors import RunnerError
 from bastion.model.interfaces import AttemptKey
-from bastion.model.settings.google_settings import GoogleSettings
+from bastion.model.settings.tables import GoogleSettings
 from bastion.runners.delivery.bootstrap import Boot, flags_of, metadata
 from bastion.runners.google.gce import parse, render
 from bastion.runners.google.machines.names import Mark, host_of, labels

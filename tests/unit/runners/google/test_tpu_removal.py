@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bastion.model.interfaces import AttemptKey
-from bastion.model.settings.google_settings import GoogleSettings
+from bastion.model.settings.tables import GoogleSettings
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.interface import NotThere
 from bastion.runners.google.machines.google_context import GoogleContext

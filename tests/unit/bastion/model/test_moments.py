@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.launcher.moments import coming
+from bastion.model.durations import coming
 from bastion.model.errors import UsageError
 from tests.support.world import NOON
 
