@@ -31,6 +31,32 @@ MOVED: Mapping[str, str] = {
     "runners.local.runner": "bastion.runners.local.runner",
 }
 
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "bastion.model.errors": {
+        "Denied": "AccessDenied",
+        "Deposed": "LeadershipLost",
+        "Full": "StoreFull",
+        "Later": "NotReady",
+        "LostEnd": "JournalEndLost",
+        "Missing": "ObjectNotFound",
+        "Newer": "NewerVersion",
+        "NoBucket": "BucketNotFound",
+        "NotFound": "JobNotFound",
+        "OffTime": "ClockMismatch",
+        "Overtaken": "VersionConflict",
+    },
+    "bastion.model.interfaces": {
+        "Built": "BuildResult",
+        "Builds": "BuildService",
+        "Said": "CommandResult",
+        "Sight": "MachineExistence",
+        "Stored": "StoredObject",
+    },
+    "bastion.runners.local.registry": {"Entry": "RegistryEntry"},
+    "bastion.runners.runner_context": {"Ground": "RunnerContext"},
+}
+"""Names in these modules that were others then: a module that is imported by its former path answers to both."""
+
 
 class Former:
     """Finds and loads a module under its former name: the very module that has the new one.
@@ -53,6 +79,8 @@ class Former:
         """The module of the new name."""
         module = import_module(MOVED[spec.name])
         spec.loader_state = module.__spec__
+        for former, now in RENAMED.get(module.__name__, {}).items():
+            setattr(module, former, getattr(module, now))
         return module
 
     def exec_module(self, module: ModuleType) -> None:

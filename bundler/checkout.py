@@ -39,13 +39,13 @@ _WINDOW = 2**27
 class Checkout:
     """The way to fetch commits to this machine.
 
-    doors: what git needs to run.
+    context: what git needs to run.
     limit_s: the most seconds for one commit.
     limit_bytes: the most bytes of the files of a commit, and of any file that git writes.
     limit_files: the most files of a commit.
     """
 
-    doors: GitContext
+    context: GitContext
     limit_s: float = LIMIT_S
     limit_bytes: int = LIMIT_BYTES
     limit_files: int = LIMIT_FILES
@@ -71,7 +71,7 @@ class Checkout:
 
     def _fill(self, wanted: WantedCommit, changes: bytes, folder: Path) -> None:
         self._check_access(wanted)
-        git = GitCommands(self.doors, wanted, folder, limit_s=self.limit_s, limit_bytes=self.limit_bytes)
+        git = GitCommands(self.context, wanted, folder, limit_s=self.limit_s, limit_bytes=self.limit_bytes)
         git.must("init", "--quiet", "--template=", ".")  # without the hooks of this machine's template
         git.must("remote", "add", "origin", wanted.repo)
         _fetch(git, wanted)
@@ -83,7 +83,7 @@ class Checkout:
             _apply(git, wanted, changes, folder)
 
     def _check_access(self, wanted: WantedCommit) -> None:
-        access = self.doors.access
+        access = self.context.access
         for name, path in (("deploy_key", access.deploy_key), ("known_hosts", access.known_hosts)):
             if path and not os.access(path, os.R_OK):
                 raise BundleError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from bastion.model.errors import Denied
+from bastion.model.errors import AccessDenied
 from bastion.model.interfaces import Bucket, Clock
 
 
@@ -23,7 +23,7 @@ def upload(
     elif retention_s is not None and clock.wall() - stored.modified > timedelta(seconds=retention_s / 2):
         try:
             bucket.write(key, content())
-        except Denied:
+        except AccessDenied:
             # In a folder that several users share, the file may be another user's. Only `bastion gc` removes bundles
             # there, and it keeps all that are needed, so there is no need to write it again.
             if not bucket.url.startswith("file://"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bastion.model.errors import BundleError
 
-from .ignore import Ignore
+from .ignore import IgnoreRules
 from .safe_names import link_fault, name_fault
 
 IGNORE_HINT = "name what the job does not need in .bastionignore"
@@ -71,7 +71,7 @@ def check_source(source: Path, home: Path, leave_out: Sequence[Path]) -> None:
             raise BundleError(f"source '{source}' lies in the bucket '{folder}'; start from the folder of your code")
 
 
-def keep(folder: str, listing: Sequence[FileEntry], ignore: Ignore, leave_out: frozenset[str]) -> list[FileEntry]:
+def keep(folder: str, listing: Sequence[FileEntry], ignore: IgnoreRules, leave_out: frozenset[str]) -> list[FileEntry]:
     """Return the entries of a folder's listing that go in. Raises `BundleError` for one that cannot and is not ignored.
 
     Always left out are `.git`, `__pycache__`, the paths of `leave_out`, and virtual environments below the root,

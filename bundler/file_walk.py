@@ -10,7 +10,7 @@ from pathlib import Path
 from bastion.model.errors import BundleError
 
 from .file_selection import IGNORE_HINT, FileEntry, FileKind, keep
-from .ignore import Ignore, IgnoreFile, IgnoreRule, parse
+from .ignore import IgnoreFile, IgnoreRule, IgnoreRules, parse
 
 _OWN, _GIT = ".bastionignore", ".gitignore"
 
@@ -55,11 +55,11 @@ def _entry(found: os.DirEntry[str], path: str) -> FileEntry:
     return FileEntry(path, FileKind.FILE, size=facts.st_size, executable=bool(facts.st_mode & stat.S_IXUSR))
 
 
-def _ignore_above(source: Path) -> Ignore:
+def _ignore_above(source: Path) -> IgnoreRules:
     """Return the rules of the folders above the source, up to the top of its git repository, if it is in one."""
     chain = [source, *source.parents]
     top = next((at for at, folder in enumerate(chain) if (folder / ".git").exists()), 0)
-    ignore = Ignore()
+    ignore = IgnoreRules()
     for folder in reversed(chain[1 : top + 1]):
         above = f"{source.relative_to(folder).as_posix()}/"
         own, git = (IgnoreFile(_rules(folder / name), above=above) for name in (_OWN, _GIT))
@@ -67,7 +67,7 @@ def _ignore_above(source: Path) -> Ignore:
     return ignore
 
 
-def _ignore_in(source: Path, folder: str, listing: Sequence[FileEntry], above: Ignore) -> Ignore:
+def _ignore_in(source: Path, folder: str, listing: Sequence[FileEntry], above: IgnoreRules) -> IgnoreRules:
     names = {entry.name for entry in listing}
     cut = len(folder) + 1 if folder else 0
     own, git = (IgnoreFile(_rules(source / folder / name) if name in names else (), cut) for name in (_OWN, _GIT))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bastion.model.errors import BundleError, RunnerError
-from bastion.model.interfaces import Clock, Said, Shell
+from bastion.model.interfaces import Clock, CommandResult, Shell
 
 from . import git_answers
 
@@ -92,20 +92,20 @@ class GitCommands:
     """Git commands in one folder, all within one time limit."""
 
     def __init__(
-        self, doors: GitContext, wanted: WantedCommit, folder: Path, *, limit_s: float, limit_bytes: int
+        self, context: GitContext, wanted: WantedCommit, folder: Path, *, limit_s: float, limit_bytes: int
     ) -> None:
         self.folder = folder
-        self._doors, self._wanted, self._limit_s = doors, wanted, limit_s
-        self._until = doors.clock.monotonic() + limit_s
-        self._prefix = prefix(doors.access, limit_bytes)
+        self._context, self._wanted, self._limit_s = context, wanted, limit_s
+        self._until = context.clock.monotonic() + limit_s
+        self._prefix = prefix(context.access, limit_bytes)
 
-    def run(self, *words: str) -> Said:
+    def run(self, *words: str) -> CommandResult:
         """Run a git command. Raises `BundleError` when the time is over."""
-        left = self._until - self._doors.clock.monotonic()
+        left = self._until - self._context.clock.monotonic()
         try:
-            return self._doors.shell.run([*self._prefix, "-C", str(self.folder), *words], limit_s=max(0.001, left))
+            return self._context.shell.run([*self._prefix, "-C", str(self.folder), *words], limit_s=max(0.001, left))
         except RunnerError as error:
-            if self._doors.clock.monotonic() < self._until:
+            if self._context.clock.monotonic() < self._until:
                 raise
             limit = f"{self._limit_s:.0f} s"
             raise BundleError(f"fetching {self._wanted} took more than {limit}; make the repository smaller") from error
@@ -117,27 +117,27 @@ class GitCommands:
             raise failed(self._wanted, said.err)
         return said.out
 
-    def ask(self, *words: str) -> Said:
+    def ask(self, *words: str) -> CommandResult:
         """Run a git command that needs the server. Try again if the server is busy, at most `TRIES` times in all."""
         from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt, wait_exponential
 
-        def last(state: RetryCallState) -> Said:
+        def last(state: RetryCallState) -> CommandResult:
             assert state.outcome is not None
-            said: Said = state.outcome.result()
+            said: CommandResult = state.outcome.result()
             return said
 
         retrying = Retrying(
             stop=stop_after_attempt(TRIES),
             wait=wait_exponential(multiplier=2, max=30),
             retry=retry_if_result(_is_busy),
-            sleep=self._doors.clock.sleep,
+            sleep=self._context.clock.sleep,
             retry_error_callback=last,
         )
-        answer: Said = retrying(self.run, *words)
+        answer: CommandResult = retrying(self.run, *words)
         return answer
 
 
-def _is_busy(said: Said) -> bool:
+def _is_busy(said: CommandResult) -> bool:
     return bool(said.code and _BUSY.search(said.err) and not _NO_KEY.search(said.err))
 
 

@@ -59,7 +59,7 @@ class IgnoreFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Ignore:
+class IgnoreRules:
     """The rules in force in one folder. The rules of bastion win over the rules of git, wherever they are.
 
     own: the `.bastionignore` files, nearest first.
@@ -69,9 +69,9 @@ class Ignore:
     own: tuple[IgnoreFile, ...] = ()
     git: tuple[IgnoreFile, ...] = ()
 
-    def with_files(self, own: IgnoreFile, git: IgnoreFile) -> Ignore:
+    def with_files(self, own: IgnoreFile, git: IgnoreFile) -> IgnoreRules:
         """Return the rules in force in a folder below that has these files."""
-        return Ignore(
+        return IgnoreRules(
             (own, *self.own) if own.rules else self.own,
             (git, *self.git) if git.rules else self.git,
         )

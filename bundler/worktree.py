@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bastion.model.errors import BundleError, RunnerError
-from bastion.model.interfaces import Said, Shell
+from bastion.model.interfaces import CommandResult, Shell
 from bastion.model.job import repo_url
 
 from . import git_answers
@@ -103,19 +103,19 @@ class WorkTree:
                 raise BundleError(_too_large(self.top, out.stat().st_size, limit_bytes, ""))
             return out.read_bytes()
 
-    def _must(self, *words: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> Said:
+    def _must(self, *words: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> CommandResult:
         said = self._git(*words, stdin=stdin, environ=environ)
         if said.code:
             raise BundleError(f"git {words[0]} failed in '{self._at}': {git_answers.last_words(said.err)}")
         return said
 
-    def _git(self, *words: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> Said:
+    def _git(self, *words: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> CommandResult:
         variables = [f"{name}={value}" for name, value in (environ or {}).items()]
         argv = ["env", "LC_ALL=C", *variables, "git", "--no-optional-locks", "-C", self._at, *words]
         return run(self._shell, argv, READ_S, stdin)
 
 
-def run(shell: Shell, argv: Sequence[str], limit_s: float, stdin: str = "") -> Said:
+def run(shell: Shell, argv: Sequence[str], limit_s: float, stdin: str = "") -> CommandResult:
     """Run git. Raises `BundleError` if it cannot be started or takes too long."""
     try:
         return shell.run(argv, limit_s=limit_s, stdin=stdin)

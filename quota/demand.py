@@ -211,7 +211,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Knobs:
+class PolicySettings:
     """The settings of the policy. An admin sets all of them but `rules`.
 
     reclaim_delay_s: seconds that a job waits at least before others are stopped for it.

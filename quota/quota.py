@@ -35,7 +35,7 @@ class Quota:
     user_limits: units by kind that each user of a project may hold at once, by project. A missing kind has no limit.
     amounts: the (project, kind) pairs whose share the file gives as a number of units: that many of the total.
     is_open: True if there is no quota file; see `open`.
-    promises: cache of `bastion.quota.shares.units`, by the sorted (kind, amount) rows of a pool.
+    promises: cache of `bastion.quota.shares.units`, by the sorted (kind, amount) rows of a capacity.
 
     Build a quota once and keep it: each pattern is compiled at most once in its life.
     """
@@ -63,7 +63,7 @@ class Quota:
         """Return the quota of a single user's fleet, which has no quota file.
 
         Everybody is a member of every project, and no project has a share. This quota bounds nothing beyond
-        `capacity`; `bastion.quota.tiers.pool` fills in what runners report.
+        `capacity`; `bastion.quota.tiers.tier_amounts` fills in what runners report.
         """
         return cls(tiers=(dict(capacity or {}),), is_open=True)
 

@@ -154,7 +154,7 @@ def _user_limits(old: Quota, new: Quota) -> Iterator[str]:
                 yield f"{project}: user limit of {kind}: {was.get(kind, 'none')} -> {now.get(kind, 'none')}"
 
 
-def _lists(role: str, old: Lists, new: Lists) -> Iterator[str]:
+def _lists(group: str, old: Lists, new: Lists) -> Iterator[str]:
     for project in sorted({*old, *new}):
         was, now = old.get(project, ()), new.get(project, ())
         for what, names in (
@@ -162,4 +162,4 @@ def _lists(role: str, old: Lists, new: Lists) -> Iterator[str]:
             ("removed", [name for name in was if name not in set(now)]),
         ):
             if names:
-                yield f"{project}: {role} {what}: {', '.join(names)}"
+                yield f"{project}: {group} {what}: {', '.join(names)}"

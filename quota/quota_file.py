@@ -58,7 +58,7 @@ def parse(text: str) -> Quota:
 def _toml(text: str) -> dict[str, Any]:
     try:
         return toml_reader.loads(text, parse_float=_number)
-    except toml_reader.NotToml as error:
+    except toml_reader.TomlError as error:
         raise QuotaError([str(error)]) from None
 
 

@@ -26,8 +26,8 @@ TOLERANCE = Fraction(1, 200)  # a person's rounding: 0.333 three times is all, a
 WHOLE = 2
 """From these rules on, shares are given out whole."""
 
-POOLS = 16
-"""The most pools for which the promises of one quota are cached. Every decision needs the promises."""
+CAPACITIES = 16
+"""The most capacities for which the promises of one quota are cached. Every decision needs the promises."""
 
 Demand = tuple[tuple[str, int], ...]  # kinds and amounts above 0
 
@@ -74,17 +74,17 @@ def given_out(shares: Mapping[str, Fraction], total: int, fixed: Collection[str]
     return found
 
 
-def units(quota: Quota, pool: Resources) -> Mapping[str, Mapping[str, int]]:
-    """Return the whole units that a pool promises to each project with a share, by project and kind. It is cached."""
-    known, asked = quota.promises, tuple(sorted(pool.items()))
+def units(quota: Quota, capacity: Resources) -> Mapping[str, Mapping[str, int]]:
+    """Return the whole units that a capacity promises to each project with a share, by project and kind. It is cached."""
+    known, asked = quota.promises, tuple(sorted(capacity.items()))
     if asked not in known:
-        if len(known) >= POOLS:
+        if len(known) >= CAPACITIES:
             known.clear()
-        known[asked] = _units(quota, pool)
+        known[asked] = _units(quota, capacity)
     return known[asked]
 
 
-def _units(quota: Quota, pool: Resources) -> dict[str, dict[str, int]]:
+def _units(quota: Quota, capacity: Resources) -> dict[str, dict[str, int]]:
     by_kind: dict[str, dict[str, Fraction]] = defaultdict(dict)
     for project, row in quota.shares.items():
         for kind, share in row.items():
@@ -92,15 +92,15 @@ def _units(quota: Quota, pool: Resources) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {project: {} for project in quota.shares}
     for kind, shares in by_kind.items():
         fixed = {project for project in shares if (project, kind) in quota.amounts}
-        for project, amount in given_out(shares, pool.get(kind, 0), fixed).items():
+        for project, amount in given_out(shares, capacity.get(kind, 0), fixed).items():
             found[project][kind] = amount
     return found
 
 
-def _rounded_down(quota: Quota, pool: Resources) -> Mapping[str, Mapping[str, int]]:
+def _rounded_down(quota: Quota, capacity: Resources) -> Mapping[str, Mapping[str, int]]:
     """Return the promises by the first rules: each share is rounded down for itself, as `promised` does it."""
     return {
-        project: {kind: promised(share, pool.get(kind, 0)) for kind, share in row.items()}
+        project: {kind: promised(share, capacity.get(kind, 0)) for kind, share in row.items()}
         for project, row in quota.shares.items()
     }
 
@@ -109,16 +109,16 @@ _NONE = (0, 1)
 
 
 class Shares:
-    """The promises of one quota on one pool, by one version of the rules. They are computed once."""
+    """The promises of one quota on one capacity, by one version of the rules. They are computed once."""
 
-    def __init__(self, quota: Quota, pool: Resources, rules: int = RULES) -> None:
-        self.pool, self._rules = pool, rules
+    def __init__(self, quota: Quota, capacity: Resources, rules: int = RULES) -> None:
+        self.capacity, self._rules = capacity, rules
         self.governed = frozenset(kind for row in quota.shares.values() for kind, share in row.items() if share)
-        self._units = units(quota, pool) if rules >= WHOLE else _rounded_down(quota, pool)
+        self._units = units(quota, capacity) if rules >= WHOLE else _rounded_down(quota, capacity)
         self._exact: dict[str, dict[str, tuple[int, int]]] = {}  # numerator and denominator; 0: no share
         for project, row in quota.shares.items():
             self._exact[project] = {
-                kind: (share.numerator * pool.get(kind, 0), share.denominator) for kind, share in row.items()
+                kind: (share.numerator * capacity.get(kind, 0), share.denominator) for kind, share in row.items()
             }
 
     def units(self, project: str) -> Mapping[str, int]:
@@ -176,7 +176,7 @@ class Shares:
         """Return the rank of the project after it takes this demand. The smaller rank goes first.
 
         The rank is the largest ratio of use to share over the kinds of the demand. A project without a share of one of
-        them comes after all projects with shares, and its rank is the fraction of the pool that it uses. Kinds of which
+        them comes after all projects with shares, and its rank is the fraction of the capacity that it uses. Kinds of which
         no project has a share count only if the demand has no other kind; their rank is the same fraction.
         """
         exact = self._exact.get(project, {})
@@ -193,13 +193,13 @@ class Shares:
         shared = self._exact.get(project, {}).items()
         ratios = [used.get(kind, 0) * whole / part for kind, (part, whole) in shared if part]
         parts = [
-            used.get(kind, 0) / amount for kind, amount in self.pool.items() if kind not in self.governed and amount
+            used.get(kind, 0) / amount for kind, amount in self.capacity.items() if kind not in self.governed and amount
         ]
         return min((*ratios, *parts), default=0.0)
 
     def dominant(self, used: Resources) -> float:
-        """Return the fraction of the pool that this use is; of all kinds the largest."""
+        """Return the fraction of the capacity that this use is; of all kinds the largest."""
         return self._part(used.items())
 
     def _part(self, rows: Iterable[tuple[str, int]]) -> float:
-        return max((use / max(1, self.pool.get(kind, 0)) for kind, use in rows), default=0.0)
+        return max((use / max(1, self.capacity.get(kind, 0)) for kind, use in rows), default=0.0)

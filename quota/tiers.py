@@ -23,37 +23,41 @@ class Capacity:
     """The resources that there are now, by tier and partition.
 
     tiers: units by kind that each tier holds, best tier first.
-    walls: the numbers of the tiers at which a new partition begins, ascending. The first partition begins at tier 0.
+    partition_starts: the numbers of the tiers at which a new partition begins, ascending. The first partition begins at tier 0.
     shut: for each partition, the kinds of which nothing new is given there for now. Empty: every kind is given.
     """
 
     tiers: tuple[Resources, ...]
-    walls: tuple[int, ...] = ()
+    partition_starts: tuple[int, ...] = ()
     shut: tuple[frozenset[str], ...] = ()
 
     @property
-    def sides(self) -> tuple[range, ...]:
+    def partitions(self) -> tuple[range, ...]:
         """The tier numbers of each partition, best first."""
-        return tuple(range(*ends) for ends in pairwise((0, *self.walls, len(self.tiers))))
+        return tuple(range(*ends) for ends in pairwise((0, *self.partition_starts, len(self.tiers))))
 
-    def side_of(self, tier: int) -> int:
+    def partition_of(self, tier: int) -> int:
         """Return the number of the partition that holds a tier. A tier that no longer exists counts to the last."""
-        return bisect_right(self.walls, tier)
+        return bisect_right(self.partition_starts, tier)
 
     def total(self) -> dict[str, int]:
         """Return the units by kind that all tiers hold together."""
         return total(self.tiers)
 
-    def of_sides(self, max_tier: int | None = None) -> tuple[Resources, ...]:
+    def of_partitions(self, max_tier: int | None = None) -> tuple[Resources, ...]:
         """Return the units by kind that each partition holds when nothing is in use, best first.
 
         Tiers worse than `max_tier` do not count (None: all count); a partition without any other tier is left out.
         """
         end = len(self.tiers) if max_tier is None else max_tier + 1
-        return tuple(total(self.tiers[side.start : min(side.stop, end)]) for side in self.sides if side.start < end)
+        return tuple(
+            total(self.tiers[partition.start : min(partition.stop, end)])
+            for partition in self.partitions
+            if partition.start < end
+        )
 
 
-def pool(quota: Quota, reported: Resources | None) -> tuple[Resources, ...]:
+def tier_amounts(quota: Quota, reported: Resources | None) -> tuple[Resources, ...]:
     """Return what each tier holds now if all tiers form one partition. See `bounded`."""
     return bounded(quota.tiers, reported, quota.total())
 
@@ -102,12 +106,12 @@ def charge(tiers: Tiers, demand: Iterable[tuple[str, int]], named: int) -> None:
             tiers[named][kind] = tiers[named].get(kind, 0) - amount
 
 
-def free(pool: tuple[Resources, ...], held: Iterable[tuple[Resources, int]]) -> Tiers:
+def free(capacity: tuple[Resources, ...], held: Iterable[tuple[Resources, int]]) -> Tiers:
     """Return what each tier has left after all that is held, given as (demand, tier) pairs.
 
     An amount is below 0 if more is held than there is.
     """
-    tiers: Tiers = [dict(tier) for tier in pool]
+    tiers: Tiers = [dict(tier) for tier in capacity]
     for demand, tier in held:
         charge(tiers, demand.items(), tier)
     return tiers

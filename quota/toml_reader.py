@@ -21,7 +21,7 @@ _HEADER = re.compile(rf"[ \t]*(?P<open>\[\[?)[ \t]*(?P<keys>{_DOTTED})[ \t]*\]")
 _ROW = re.compile(rf"[ \t]*(?P<keys>{_DOTTED})[ \t]*=")
 
 
-class NotToml(ValueError):
+class TomlError(ValueError):
     """The error of a text that is not TOML, or that we do not read. `what` names the fault, `line` its line, from 1."""
 
     def __init__(self, line: int, what: str) -> None:
@@ -32,20 +32,20 @@ class NotToml(ValueError):
 def loads(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
     """Return the table in a text.
 
-    Raises `NotToml`, also for text that takes very long to read or that cannot be written out again.
+    Raises `TomlError`, also for text that takes very long to read or that cannot be written out again.
     """
     if deep := _too_deep(text):
-        raise NotToml(deep, f"a key has more than {PARTS_MAX} parts; use plain tables and lists")
+        raise TomlError(deep, f"a key has more than {PARTS_MAX} parts; use plain tables and lists")
     try:
         found = tomllib.loads(text, parse_float=parse_float)
     except RecursionError:
-        raise NotToml(1, "it is nested too deeply; use plain tables and lists") from None
+        raise TomlError(1, "it is nested too deeply; use plain tables and lists") from None
     except ValueError as error:  # TOMLDecodeError is one; a number of 5,000 digits raises a bare one
         at = _AT_LINE.search(str(error))
         end = text.rstrip("\n").count("\n") + 1
-        raise NotToml(int(at[1] or end) if at else 1, str(error)[: at.start()] if at else str(error)) from None
+        raise TomlError(int(at[1] or end) if at else 1, str(error)[: at.start()] if at else str(error)) from None
     if path := _huge(found):
-        raise NotToml(TomlLines(text).of(*path), "a whole number needs more than 64 bits")
+        raise TomlError(TomlLines(text).of(*path), "a whole number needs more than 64 bits")
     return found
 
 

@@ -44,7 +44,7 @@ class Hosting(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Do:
+class PlannedStep:
     """One thing that has to be so.
 
     what: the thing in words.
@@ -68,6 +68,6 @@ class HostingPlan:
     """
 
     lodging: Hosting
-    work: Callable[[Tell | None], Sequence[Do]]
+    work: Callable[[Tell | None], Sequence[PlannedStep]]
     note: str = ""
     write: Callable[[str], None] | None = None

@@ -19,7 +19,7 @@ GROUP = "bastion.runners"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class RunnerContext:
     """The runner context: all that a runner may need of the bastion that it is made for.
 
     bastion: the bastion's name.
@@ -60,13 +60,13 @@ class Maker(Protocol):
         value alone.
         """
 
-    def make(self, ground: Ground) -> Runner:
+    def make(self, context: RunnerContext) -> Runner:
         """Return the runner, without a question to its backend.
 
         Raises `UsageError` for settings without which the runner cannot exist, and `RunnerError`.
         """
 
-    def preview(self, ground: Ground, placement: Placement) -> str:
+    def preview(self, context: RunnerContext, placement: Placement) -> str:
         """Return the request to the backend for this attempt, in the backend's words; "" where nobody would read it.
 
         It uses the settings alone, and asks nothing of the backend. The placement's workers are those of one host for

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..model.errors import IllegalMove
-from ..model.interfaces import Built
+from ..model.interfaces import BuildResult
 from ..model.job.alternatives import Alternative
 from ..model.job.image_ref import log_link
 from ..model.job.spec import BundleRef
@@ -19,6 +19,7 @@ from ..model.state import job_dependencies
 from ..model.state.state import ENDED, Attempt, AttemptState, Cause, Job, JobState, State, Task, Worker, tally
 from ..model.state.transitions import ATTEMPT_MOVES, FAILURES, MOVES
 from ..model.stored.events import (
+    AttemptEvent,
     AttemptLost,
     Claimed,
     Ended,
@@ -27,7 +28,6 @@ from ..model.stored.events import (
     ImageBuilt,
     Lapsed,
     Moved,
-    OfAttempt,
     Saved,
     Started,
     Stopping,
@@ -228,7 +228,7 @@ _SHOWN = {
 """The state that a job shows while its attempt is stopped for this cause."""
 
 
-def _attempt(state: State, event: OfAttempt) -> tuple[Job, Task, Attempt]:
+def _attempt(state: State, event: AttemptEvent) -> tuple[Job, Task, Attempt]:
     job = job_of(state, event.job)
     task = job.tasks.get(event.task)
     if task is None or task.live is None or task.live.number != event.attempt:
@@ -236,14 +236,14 @@ def _attempt(state: State, event: OfAttempt) -> tuple[Job, Task, Attempt]:
     return job, task, task.live
 
 
-def _worker(state: State, event: OfAttempt, number: int) -> tuple[Job, Task, Attempt, Worker]:
+def _worker(state: State, event: AttemptEvent, number: int) -> tuple[Job, Task, Attempt, Worker]:
     job, task, attempt = _attempt(state, event)
     if not 0 <= number < len(attempt.workers):
         raise IllegalMove(f"{event.key} has no worker {number}")
     return job, task, attempt, attempt.workers[number]
 
 
-def _legal(table: Any, now: Any, then: Any, event: OfAttempt) -> None:
+def _legal(table: Any, now: Any, then: Any, event: AttemptEvent) -> None:
     if then not in table[now]:
         raise IllegalMove(f"{event.key} cannot go from {now} to {then}")
 
@@ -357,7 +357,7 @@ def built(state: State, event: ImageBuilt, *_at: int) -> None:
     job.digest, job.since = event.digest, state.now
 
 
-def build_ended(state: State, build: str, end: Built) -> Iterator[ImageBuilt | Lapsed]:
+def build_ended(state: State, build: str, end: BuildResult) -> Iterator[ImageBuilt | Lapsed]:
     """Yield what the end of a build means for the jobs that wait for it."""
     for job, name in tuple(state.builds.get(build, {}).items()):
         if digest := end.images.get(name):

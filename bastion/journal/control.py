@@ -5,7 +5,7 @@ It also says, in a line, who holds a job and who paused the bastion.
 
 from __future__ import annotations
 
-from ..model.codec import Stamp
+from ..model.codec import AuditEntry
 from ..model.errors import IllegalMove
 from ..model.job.spec_changes import Renewal, in_place, merged, said
 from ..model.job.start_conditions import conditions
@@ -114,8 +114,8 @@ def _open(state: State, job_id: str) -> Job:
     return job
 
 
-def _consumed(state: State, event: Held | Released | Topped | Updated | Paused | Resumed) -> Stamp:
+def _consumed(state: State, event: Held | Released | Topped | Updated | Paused | Resumed) -> AuditEntry:
     """Mark the request as done, and return who asked for it and when."""
     assert state.now is not None
     state.requests[event.request] = state.now
-    return Stamp(user=event.user, at=state.now)
+    return AuditEntry(user=event.user, at=state.now)

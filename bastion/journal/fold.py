@@ -12,11 +12,11 @@ from ..model.errors import BastionError, IllegalMove, RecordError
 from ..model.job.spec import kept
 from ..model.job.start_conditions import conditions
 from ..model.state import job_dependencies
-from ..model.state.admin_file_status import File
+from ..model.state.admin_file_status import AdminFileStatus
 from ..model.state.state import ENDED, Job, JobState, State, Task
 from ..model.state.transitions import MOVES
-from ..model.state.unreachable import Blind
-from ..model.state.user_counters import Sent
+from ..model.state.unreachable import Unreachable
+from ..model.state.user_counters import DailyBytes
 from ..model.stored.events import (
     AnyEvent,
     AttemptLost,
@@ -123,7 +123,7 @@ def _count(state: State, event: Any) -> None:
     writer = event.user if isinstance(event, RequestRejected) else user
     if size or writer != user:
         assert state.now is not None
-        state.sent = state.sent or Sent()
+        state.sent = state.sent or DailyBytes()
         state.sent.add(event.request, writer, size, state.now)
 
 
@@ -193,13 +193,13 @@ def _clamped(value: Any, now: datetime) -> Any:
 def _file_changed(state: State, event: FileChanged, seq: int, *_at: int) -> None:
     if event.file == "config":  # before the file changes: usage up to now decays by the old half-life
         recent_usage.heed(state, event.text)
-    state.files[event.file] = File(version=event.version, text=event.text)
+    state.files[event.file] = AdminFileStatus(version=event.version, text=event.text)
     _mark(state, event.file, seq)
 
 
 def _file_broken(state: State, event: FileBroken, seq: int, *_at: int) -> None:
     text = state.files[event.file].text if event.file in state.files else None
-    state.files[event.file] = File(version=event.version, text=text, problem=event.problem)
+    state.files[event.file] = AdminFileStatus(version=event.version, text=text, problem=event.problem)
     _mark(state, event.file, seq)
 
 
@@ -217,7 +217,7 @@ def _sight_changed(state: State, event: SightChanged, *_at: int) -> None:
     if event.why:
         assert state.now is not None
         since = known.since if known else state.now
-        state.blind[event.runner] = Blind(since=since, heard=state.now, why=event.why)
+        state.blind[event.runner] = Unreachable(since=since, heard=state.now, why=event.why)
 
 
 def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:

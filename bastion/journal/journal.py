@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ..model import layout
 from ..model.codec import encode
-from ..model.errors import BucketError, Deposed, IllegalMove, LostEnd, Missing, TooLarge
+from ..model.errors import BucketError, IllegalMove, JournalEndLost, LeadershipLost, ObjectNotFound, TooLarge
 from ..model.interfaces import Bucket, Clock, Ids
 from ..model.state.state import State
 from ..model.stored.events import AnyEvent, Illegal, bounded
@@ -76,7 +76,7 @@ class Journal:
 
         Return the monotonic time at which the first object was first sent; None if there was nothing to write. Retries
         for as long as it takes: after an unknown answer, the same bytes go to the same number until that is settled. If
-        this call fails, a later one continues. Raises `Deposed` if another bastion wrote that number.
+        this call fails, a later one continues. Raises `LeadershipLost` if another bastion wrote that number.
         """
         if not self.dirty:
             return None
@@ -92,7 +92,7 @@ class Journal:
         return first
 
     def look(self) -> None:
-        """Check that the newest objects in the bucket are still ours. Raises `LostEnd` if one is gone or was replaced.
+        """Check that the newest objects in the bucket are still ours. Raises `JournalEndLost` if one is gone or was replaced.
 
         These are the objects since the last look, and the one behind which this bastion began. A bastion that begins on
         a journal without its end writes the same numbers again, and this finds it. The first and the newest objects are
@@ -103,7 +103,7 @@ class Journal:
         for seq, ours in dict(unseen[:READ] + unseen[-READ:]).items():
             try:
                 same = digest(self._bucket.read(layout.journal(seq), OBJECT_BYTES_MAX).data) == ours
-            except Missing:
+            except ObjectNotFound:
                 raise _lost(seq, "is gone, which was there") from None
             except TooLarge:
                 same = False
@@ -114,7 +114,7 @@ class Journal:
             del self._unseen[seq]
 
     def _list(self, numbers: list[int]) -> None:
-        """Raise `LostEnd` if one of these objects is gone."""
+        """Raise `JournalEndLost` if one of these objects is gone."""
         if not numbers:
             return
         shown = {stat.key for stat in self._bucket.list(layout.JOURNAL, after=layout.journal(numbers[0] - 1))}
@@ -149,7 +149,7 @@ class Journal:
         while True:
             try:
                 if not create_once(self._bucket, layout.journal(seq), data).mine:
-                    raise Deposed(f"another bastion wrote journal object {seq}: this one ends")
+                    raise LeadershipLost(f"another bastion wrote journal object {seq}: this one ends")
                 # If this took long, a successor may have folded our object already and gone on at the next number.
                 # Then our object stands, but we are deposed.
                 if self._clock.monotonic() - started <= SLOW_S or not self._exists(seq + 1):
@@ -160,18 +160,18 @@ class Journal:
                 problem = str(error)
                 self._clock.sleep(RETRY_S)
                 continue
-            raise Deposed(f"another bastion wrote journal object {seq + 1} meanwhile: this one ends")
+            raise LeadershipLost(f"another bastion wrote journal object {seq + 1} meanwhile: this one ends")
 
     def _exists(self, seq: int) -> bool:
         try:
             self._bucket.read(layout.journal(seq))
-        except Missing:
+        except ObjectNotFound:
             return False
         return True
 
 
-def _lost(seq: int, what: str) -> LostEnd:
-    return LostEnd(f"journal object {seq} {what}; this bastion ends before it writes more behind the gap")
+def _lost(seq: int, what: str) -> JournalEndLost:
+    return JournalEndLost(f"journal object {seq} {what}; this bastion ends before it writes more behind the gap")
 
 
 def take_over(journal: Journal, event: AnyEvent) -> bool:
@@ -182,6 +182,6 @@ def take_over(journal: Journal, event: AnyEvent) -> bool:
     try:
         journal.add(event)
         journal.commit()
-    except Deposed:
+    except LeadershipLost:
         return False
     return True

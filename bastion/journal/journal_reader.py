@@ -11,13 +11,13 @@ from typing import Any
 
 from ..model import layout
 from ..model.codec import decode, readable
-from ..model.errors import Denied, Missing, Newer, RecordError
+from ..model.errors import AccessDenied, NewerVersion, ObjectNotFound, RecordError
 from ..model.interfaces import Bucket, Map
 from ..model.job.spec import JobSpec
 from ..model.job.spec_changes import revised
 from ..model.state.state import Job, State
 from ..model.stored.events import AnyEvent, Illegal, Submitted, Updated
-from ..model.stored.journal_object import Holes, JournalObject, broken_link, digest, unpack
+from ..model.stored.journal_object import Gaps, JournalObject, broken_link, digest, unpack
 from . import recover
 from .fold import fold
 
@@ -35,16 +35,16 @@ _OneEvent = list[AnyEvent]
 readable(_OneEvent)
 
 
-def read(bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Holes) -> Iterator[JournalObject]:
+def read(bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Gaps) -> Iterator[JournalObject]:
     """Yield the journal objects of these numbers, one read each. Of a damaged one, what is left is given.
 
-    Raises `BucketError`, `Newer`.
+    Raises `BucketError`, `NewerVersion`.
     """
     return (record for record, _ in _linked(bucket, numbers, at_once, holes))
 
 
 def _linked(
-    bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Holes, known: str = "", *, chained: bool = False
+    bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Gaps, known: str = "", *, chained: bool = False
 ) -> Iterator[tuple[JournalObject, str]]:
     """Yield the objects, each with its digest. An object that was changed counts as a gap, too.
 
@@ -69,10 +69,10 @@ def _linked(
             last, known, chained = number, head, chained or bool(record and record.prev)
 
 
-def load(bucket: Bucket, at_once: Map, holes: Holes) -> State:
+def load(bucket: Bucket, at_once: Map, holes: Gaps) -> State:
     """Return the state now, as far as it can be read.
 
-    Raises `RecordError` if nothing of it can be read; `BucketError`, `Newer`.
+    Raises `RecordError` if nothing of it can be read; `BucketError`, `NewerVersion`.
     """
     state = recover.newest_snapshot(bucket) or State()
     if state.now:
@@ -83,12 +83,12 @@ def load(bucket: Bucket, at_once: Map, holes: Holes) -> State:
     return state
 
 
-def catch_up(bucket: Bucket, state: State, at_once: Map, holes: Holes) -> None:
+def catch_up(bucket: Bucket, state: State, at_once: Map, holes: Gaps) -> None:
     """Fold the journal objects after the state. After a gap, events that do not fit are left out."""
     fold_on(bucket, state, recover.end(bucket, state.seq), at_once, holes)
 
 
-def fold_on(bucket: Bucket, state: State, end: int, at_once: Map, holes: Holes) -> None:
+def fold_on(bucket: Bucket, state: State, end: int, at_once: Map, holes: Gaps) -> None:
     """Fold the journal objects from the state up to below `end`. After a gap, events that do not fit are left out."""
     numbers = range(state.seq, end)
     for record, head in _linked(bucket, numbers, at_once, holes, state.head, chained=state.chained):
@@ -132,7 +132,7 @@ def _next_time(bucket: Bucket, number: int, end: int) -> tuple[int, datetime | N
 
 
 def time_of(bucket: Bucket, number: int) -> datetime | None:
-    """Return when an object was written; None if it cannot be read. Raises `BucketError`, `Newer`.
+    """Return when an object was written; None if it cannot be read. Raises `BucketError`, `NewerVersion`.
 
     Only the head of the object is decoded.
     """
@@ -140,9 +140,9 @@ def time_of(bucket: Bucket, number: int) -> datetime | None:
         head, found, _ = bucket.read(layout.journal(number)).data.partition(_EVENTS)
         record = _of_head(head, number) if found and len(head) <= _HEAD_MAX else None
         return record.now if record and record.seq == number else None
-    except Newer:
+    except NewerVersion:
         raise
-    except (Missing, Denied, RecordError):
+    except (ObjectNotFound, AccessDenied, RecordError):
         return None
 
 
@@ -152,7 +152,7 @@ def numbers_of(state: State, job: Job) -> list[int]:
     return sorted({job.seq, *range(job.seq, state.indexed), *job.later})
 
 
-def spec_of(bucket: Bucket, job: Job, at_once: Map, holes: Holes) -> JobSpec | None:
+def spec_of(bucket: Bucket, job: Job, at_once: Map, holes: Gaps) -> JobSpec | None:
     """Return the spec of a job as it is in force; None if the job was rejected, or its spec lies in a gap."""
     places = [(job.seq, job.index), *([(job.renewed.seq, job.renewed.index)] if job.renewed else [])]
     events = {
@@ -170,13 +170,13 @@ def _look(bucket: Bucket, number: int) -> tuple[JournalObject | None, str, str]:
     """Return what can be read of an object, what is wrong with it, and its digest if nothing is wrong."""
     try:
         data = bucket.read(layout.journal(number)).data
-    except Missing:
+    except ObjectNotFound:
         return None, f"journal object {number} is missing", ""
-    except Denied as denied:
+    except AccessDenied as denied:
         return None, f"journal object {number} cannot be read: {denied}", ""
     try:
         record = unpack(data, number)
-    except Newer:
+    except NewerVersion:
         raise
     except RecordError as damage:
         return _rest_of(data, number), str(damage), ""

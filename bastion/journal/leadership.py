@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from ..model import layout
 from ..model.clocks import OFF_MAX_S, ClockReading
 from ..model.codec import decode, encode
-from ..model.errors import BucketError, Deposed, LostEnd, Missing, Newer, RecordError
+from ..model.errors import BucketError, JournalEndLost, LeadershipLost, NewerVersion, ObjectNotFound, RecordError
 from ..model.interfaces import Bucket, Clock
 from ..model.stored.status import Status
 
@@ -93,15 +93,17 @@ class StatusBeat:
     digest of that object.
     """
 
-    def __init__(self, bucket: Bucket, clock: Clock, fence: LeaderWindow, version: str, began: tuple[int, str]) -> None:
-        self._bucket, self._clock, self._fence = bucket, clock, fence
+    def __init__(
+        self, bucket: Bucket, clock: Clock, window: LeaderWindow, version: str, began: tuple[int, str]
+    ) -> None:
+        self._bucket, self._clock, self._window = bucket, clock, window
         self._version, self._began = version, began
 
     def swap(self, status: Status) -> None:
         """Write the status, and retry the same bytes until the outcome is known.
 
-        Raises `Deposed` if a larger epoch is there. Raises `LostEnd` if another bastion has this epoch too, or if an
-        earlier epoch knows objects behind which this epoch should have begun.
+        Raises `LeadershipLost` if a larger epoch is there. Raises `JournalEndLost` if another bastion has this epoch too,
+        or if an earlier epoch knows objects behind which this epoch should have begun.
         """
         first, data, problem = self._clock.monotonic(), encode(status), ""
         while True:
@@ -115,11 +117,11 @@ class StatusBeat:
                 continue
             if version:
                 self._version = version
-                self._fence.confirm(first)
+                self._window.confirm(first)
                 return
 
     def look(self, epoch: int) -> bool:
-        """Return False if the status cannot be read now. Raises `Deposed` if a bastion of a larger epoch leads or
+        """Return False if the status cannot be read now. Raises `LeadershipLost` if a bastion of a larger epoch leads or
         led.
         """
         try:
@@ -138,18 +140,18 @@ class StatusBeat:
             return version
         try:
             found = self._bucket.read(layout.STATUS)
-        except Missing:
+        except ObjectNotFound:
             self._version = ""
             return None
         if found.data == data:  # our write of an earlier try, whose answer was lost
             return found.version
         try:
             theirs = parse(found.data)
-        except Newer as newer:
-            raise Deposed(f"a newer version of Bastion took over: this one ends ({newer})") from newer
+        except NewerVersion as newer:
+            raise LeadershipLost(f"a newer version of Bastion took over: this one ends ({newer})") from newer
         _heed(theirs, status.epoch)
         if theirs is not None and theirs.epoch == status.epoch and _who(theirs) != _who(status):
-            raise LostEnd(
+            raise JournalEndLost(
                 f"epoch {status.epoch} is also that of pid {theirs.pid} on {theirs.host}, so the journal lost what the first of "
                 "them wrote: this one ends"
             )
@@ -159,10 +161,10 @@ class StatusBeat:
         return None
 
     def _follows(self, theirs: Status) -> None:
-        """Raise `LostEnd` if the end of an earlier epoch was lost when this one read the journal and began."""
+        """Raise `JournalEndLost` if the end of an earlier epoch was lost when this one read the journal and began."""
         number, head = self._began
         if theirs.seq > number or (theirs.seq == number and head and theirs.head != head):
-            raise LostEnd(
+            raise JournalEndLost(
                 f"epoch {theirs.epoch} wrote the journal up to object {theirs.seq - 1}, and this one began at object {number} "
                 "behind another end, so the journal lost what that one wrote: this one ends"
             )
@@ -170,7 +172,7 @@ class StatusBeat:
 
 def _heed(theirs: Status | None, epoch: int) -> None:
     if theirs is not None and theirs.epoch > epoch:
-        raise Deposed(f"the bastion of epoch {theirs.epoch} on {theirs.host} took over: this one ends")
+        raise LeadershipLost(f"the bastion of epoch {theirs.epoch} on {theirs.host} took over: this one ends")
 
 
 def _who(status: Status) -> tuple[str, str, int]:
@@ -178,10 +180,10 @@ def _who(status: Status) -> tuple[str, str, int]:
 
 
 def parse(data: bytes) -> Status | None:
-    """Return the status from its bytes; None if they are no status. Raises `Newer`."""
+    """Return the status from its bytes; None if they are no status. Raises `NewerVersion`."""
     try:
         return decode(data, Status, layout.STATUS)
-    except Newer:
+    except NewerVersion:
         raise
     except RecordError:
         return None
@@ -191,7 +193,7 @@ def read(bucket: Bucket) -> tuple[Status | None, str]:
     """Return the status and its version; (None, "") if there is none."""
     try:
         found = bucket.read(layout.STATUS)
-    except Missing:
+    except ObjectNotFound:
         return None, ""
     return parse(found.data), found.version
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ..model import layout
-from ..model.errors import Missing, RecordError
+from ..model.errors import ObjectNotFound, RecordError
 from ..model.interfaces import Bucket, Map, Stat
 from ..stores.create_once import create_once
 from .recover import one_by_one
@@ -28,7 +28,7 @@ USUAL_LINE = 4 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class LogExtent:
     """The extent of a log, by one listing.
 
     segments: its segments in order, without the end marker.
@@ -49,11 +49,11 @@ class Extent:
         return sum(stat.size for stat in self.segments)
 
 
-def survey(bucket: Bucket, prefix: str) -> Extent:
+def survey(bucket: Bucket, prefix: str) -> LogExtent:
     """Return what the log holds now."""
     listed = tuple(bucket.list(prefix))
     ended = bool(listed) and listed[-1].size == 0
-    return Extent(listed[:-1] if ended else listed, ended)
+    return LogExtent(listed[:-1] if ended else listed, ended)
 
 
 class SegmentWriter:
@@ -67,7 +67,7 @@ class SegmentWriter:
         self._prefix = prefix
         self._next = 0
 
-    def resume(self) -> Extent:
+    def resume(self) -> LogExtent:
         """Continue after the segments that are stored, and return these."""
         extent = survey(self._bucket, self._prefix)
         self._next = extent.next
@@ -131,7 +131,7 @@ def _batches(segments: Sequence[Stat], width: int) -> Iterator[list[Stat]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class LogTail:
     """The end of a log.
 
     segments: the segments that hold it.
@@ -146,7 +146,7 @@ class Tail:
     held: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def tail(bucket: Bucket, segments: Sequence[Stat], lines: int) -> Tail:
+def tail(bucket: Bucket, segments: Sequence[Stat], lines: int) -> LogTail:
     """Find the last `lines` lines. An incomplete last line counts as one.
 
     Segments are read backwards, no further than needed, and not much further than so many lines of the usual length. Of
@@ -154,7 +154,7 @@ def tail(bucket: Bucket, segments: Sequence[Stat], lines: int) -> Tail:
     counted.
     """
     if lines <= 0 or not segments:
-        return Tail()
+        return LogTail()
     most = max(HELD_MAX, lines * USUAL_LINE)
     held: dict[str, bytes] = {}
     first, breaks, size, ends = len(segments), 0, 0, 0
@@ -171,7 +171,7 @@ def tail(bucket: Bucket, segments: Sequence[Stat], lines: int) -> Tail:
         if first and surplus <= 0
         else ""
     )
-    return Tail(segments[first:], surplus, cut, held)
+    return LogTail(segments[first:], surplus, cut, held)
 
 
 def after(data: bytes, surplus: int) -> tuple[bytes, int]:
@@ -188,7 +188,7 @@ def since(segments: Sequence[Stat], moment: datetime) -> tuple[Stat, ...]:
     return tuple(segments[first:])
 
 
-class Follower:
+class LogReader:
     """A reader that follows a log as it grows, from segment `number` on, without loss or repetition.
 
     `ended` is True once the end of the log was read.
@@ -205,7 +205,7 @@ class Follower:
         while not self.ended:
             try:
                 data = self._bucket.read(layout.segment(self._prefix, self._next), SEGMENT_MAX).data
-            except Missing:
+            except ObjectNotFound:
                 return
             self._next += 1
             self.ended = not data
@@ -213,7 +213,7 @@ class Follower:
                 yield data
 
 
-class Lines:
+class LineSplitter:
     """Split bytes, as they come, into lines of text without their ends.
 
     A line of more than `most` bytes is shown in parts. A line of our own after the first part says so.

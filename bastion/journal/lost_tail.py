@@ -17,12 +17,12 @@ import msgspec
 
 from ..model import layout
 from ..model.codec import decode, encode
-from ..model.errors import BastionError, LostEnd, Missing, Newer, RecordError, TooLarge
+from ..model.errors import BastionError, JournalEndLost, NewerVersion, ObjectNotFound, RecordError, TooLarge
 from ..model.interfaces import AttemptKey, Bucket, Clock, Ids, Map
 from ..model.state.state import Cause, JobState, State
 from ..model.state.transitions import MOVES
 from ..model.stored.events import AnyEvent, AttemptLost, Ended, Epoch, Gone, JobRejected, LossAccepted, Voided
-from ..model.stored.journal_object import OBJECT_BYTES_MAX, Holes, digest
+from ..model.stored.journal_object import OBJECT_BYTES_MAX, Gaps, digest
 from ..model.stored.records import ORDER_BYTES_MAX, Order
 from ..model.stored.status import Status
 from ..model.version import VERSION
@@ -39,7 +39,7 @@ ADVICE = "put back the objects that were there, or see bastion recover"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownEnd:
+class KnownObjects:
     """The bucket as it was before its journal was read.
 
     status: the content of `status.json`; None if there is none.
@@ -54,14 +54,14 @@ class KnownEnd:
     claims: tuple[AttemptKey, ...]
 
 
-def gather(bucket: Bucket, orders: int = LOOKED_AT, claims: int = NAMED) -> KnownEnd:
-    """Read the status and at most so many names of orders and claims. Raises `BucketError`, `Newer`.
+def gather(bucket: Bucket, orders: int = LOOKED_AT, claims: int = NAMED) -> KnownObjects:
+    """Read the status and at most so many names of orders and claims. Raises `BucketError`, `NewerVersion`.
 
     Call this before the journal is read. Then what another bastion writes meanwhile is in the journal when it is read.
     """
     status, _ = leadership.read(bucket)
     named = (layout.worker_of(stat.key) for stat in bucket.list(layout.CLAIMS))
-    return KnownEnd(
+    return KnownObjects(
         status=status,
         snapshot=max(recover.snapshots(bucket), default=0),
         orders=tuple(islice(_orders(bucket), orders)),
@@ -75,24 +75,24 @@ def _orders(bucket: Bucket) -> Iterator[AttemptKey]:
             yield key
 
 
-def refuse(bucket: Bucket, state: State, known: KnownEnd, at_once: Map) -> None:
-    """Raise `LostEnd`, naming a few things that are known but not in the journal, if there are any.
+def refuse(bucket: Bucket, state: State, known: KnownObjects, at_once: Map) -> None:
+    """Raise `JournalEndLost`, naming a few things that are known but not in the journal, if there are any.
 
     Raises `BucketError`.
     """
     if found := list(islice(lost(bucket, state, known, at_once), NAMED)):
         ends = f"the journal ends at object {state.seq - 1}" if state.seq else "the journal is empty"
-        raise LostEnd(f"{ends}, and {'; '.join(found)}: {ADVICE}")
+        raise JournalEndLost(f"{ends}, and {'; '.join(found)}: {ADVICE}")
 
 
-def lost(bucket: Bucket, state: State, known: KnownEnd, at_once: Map) -> Iterator[str]:
+def lost(bucket: Bucket, state: State, known: KnownObjects, at_once: Map) -> Iterator[str]:
     """Yield what is known but not in the journal, one phrase each."""
     yield from _ahead(bucket, state, known)
     for key in unknown(bucket, state, known.orders, at_once):
         yield f"{layout.order(key)} tells of an attempt that is not in it"
 
 
-def _ahead(bucket: Bucket, state: State, known: KnownEnd) -> Iterator[str]:
+def _ahead(bucket: Bucket, state: State, known: KnownObjects) -> Iterator[str]:
     """Yield what is known but not in the journal, without the orders."""
     yield from _by_status(bucket, state, known)
     if _is_cut(bucket, state, known.snapshot):
@@ -101,7 +101,7 @@ def _ahead(bucket: Bucket, state: State, known: KnownEnd) -> Iterator[str]:
         yield from (f"{layout.CLAIMS}{key} tells of an attempt" for key in known.claims[:NAMED])
 
 
-def _by_status(bucket: Bucket, state: State, known: KnownEnd) -> Iterator[str]:
+def _by_status(bucket: Bucket, state: State, known: KnownObjects) -> Iterator[str]:
     status = known.status
     if status is None:
         return
@@ -122,7 +122,7 @@ def _digest(bucket: Bucket, seq: int) -> str:
     """Return the digest of a journal object; empty if there is none. Raises `BucketError`."""
     try:
         return digest(bucket.read(layout.journal(seq), OBJECT_BYTES_MAX).data)
-    except Missing:
+    except ObjectNotFound:
         return ""
     except TooLarge:
         return "too large"
@@ -135,8 +135,8 @@ def _is_cut(bucket: Bucket, state: State, snapshot: int) -> bool:
     """
     if state.seq > snapshot or not snapshot:
         return False
-    is_fence = state.seq == snapshot and state.now is None and not state.jobs
-    return not is_fence and recover.end(bucket, snapshot - 1) < snapshot
+    is_end_mark = state.seq == snapshot and state.now is None and not state.jobs
+    return not is_end_mark and recover.end(bucket, snapshot - 1) < snapshot
 
 
 def unknown(bucket: Bucket, state: State, keys: tuple[AttemptKey, ...], at_once: Map) -> list[AttemptKey]:
@@ -199,11 +199,11 @@ class LostTail:
 
 
 def survey(bucket: Bucket, at_once: Map) -> LostTail:
-    """Look at everything and return what is lost. Raises `BucketError`, `Newer`."""
-    known, holes = gather(bucket, ALL, ALL), Holes()
+    """Look at everything and return what is lost. Raises `BucketError`, `NewerVersion`."""
+    known, holes = gather(bucket, ALL, ALL), Gaps()
     try:
         state = journal_reader.load(bucket, at_once, holes)
-    except Newer:
+    except NewerVersion:
         raise
     except RecordError:  # nothing of it can be read
         state = State()
@@ -241,7 +241,7 @@ def _jobs(bucket: Bucket, keys: list[AttemptKey]) -> dict[str, Order | None]:
 def _order(bucket: Bucket, key: AttemptKey) -> Order | None:
     try:
         return decode(bucket.read(layout.order(key), ORDER_BYTES_MAX).data, Order, layout.order(key))
-    except (Missing, RecordError):
+    except (ObjectNotFound, RecordError):
         return None
 
 

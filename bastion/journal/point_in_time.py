@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from ..model.interfaces import Bucket, Map
 from ..model.state.state import State
 from ..model.stored.events import Decided
-from ..model.stored.journal_object import Holes
+from ..model.stored.journal_object import Gaps
 from . import journal_reader, recover
 from .snapshot import FAR
 
@@ -40,7 +40,7 @@ def number_at(bucket: Bucket, moment: datetime, at_once: Map) -> int:
     return journal_reader.number_at(bucket, State(seq=end(bucket)), moment, at_once)
 
 
-def state_below(bucket: Bucket, number: int, at_once: Map, holes: Holes, note: Callable[[str], None]) -> State:
+def state_below(bucket: Bucket, number: int, at_once: Map, holes: Gaps, note: Callable[[str], None]) -> State:
     """Return the fold of all journal objects below this number, as far as they can be read.
 
     `note` is called with a text if that takes long. Raises `BucketError`, `Newer`.

@@ -12,7 +12,7 @@ from bastion.quota.resources import Resources
 
 from ..model.errors import BastionError
 from ..model.settings.config import parse
-from ..model.state.decayed_usage import Used, UserUse
+from ..model.state.decayed_usage import DecayedUsage, UserUsage
 from ..model.state.state import Job, State
 
 Who = tuple[str, str]
@@ -43,8 +43,8 @@ class RecentUsage(Mapping[Who, float]):
     do not count.
     """
 
-    def __init__(self, used: Used, pool: Resources, now: datetime) -> None:
-        self._used, self._pool, self._now = used, pool, now
+    def __init__(self, used: DecayedUsage, capacity: Resources, now: datetime) -> None:
+        self._used, self._capacity, self._now = used, capacity, now
         self._known: dict[Who, float] = {}
 
     def __getitem__(self, who: Who) -> float:
@@ -60,14 +60,16 @@ class RecentUsage(Mapping[Who, float]):
     def __len__(self) -> int:
         return len(self._used.rows)
 
-    def _part(self, use: UserUse) -> float:
+    def _part(self, use: UserUsage) -> float:
         hours = use.hours_at(self._now, self._used.half_life_s)
-        return max((amount / self._pool[kind] for kind, amount in hours.items() if self._pool.get(kind)), default=0.0)
+        return max(
+            (amount / self._capacity[kind] for kind, amount in hours.items() if self._capacity.get(kind)), default=0.0
+        )
 
 
-def past(state: State, pool: Resources, now: datetime) -> RecentUsage:
-    """Return the usage of all users as it counts now, including what they hold. `pool` is the total of all tiers."""
-    return RecentUsage(_used(state), pool, now)
+def past(state: State, capacity: Resources, now: datetime) -> RecentUsage:
+    """Return the usage of all users as it counts now, including what they hold. `capacity` is the total of all tiers."""
+    return RecentUsage(_used(state), capacity, now)
 
 
 def lighter(state: State, job: Job, past: Mapping[Who, float]) -> list[tuple[str, float]]:
@@ -87,13 +89,13 @@ def _row(job: Job) -> str:
     return f"{job.project}/{job.user}"
 
 
-def _used(state: State) -> Used:
+def _used(state: State) -> DecayedUsage:
     """Return the usage in the state.
 
     A snapshot of an older version has none. Then it is computed from the attempts in the state.
     """
     if state.used is None:
-        state.used = Used()
+        state.used = DecayedUsage()
         settings = state.files.get("config")
         half_life_s = _half_life_s(settings.text) if settings and settings.text else None
         state.used.half_life_s = state.used.half_life_s if half_life_s is None else half_life_s

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..model import layout
 from ..model.codec import Record, decode, encode, numbered, readable
-from ..model.errors import Denied, Missing, RecordError
+from ..model.errors import AccessDenied, ObjectNotFound, RecordError
 from ..model.interfaces import Bucket, Map
 from ..model.job.spec import JobSpec
 from ..model.job.spec_changes import Changes, Renewal, revised
@@ -107,9 +107,9 @@ def _object(bucket: Bucket, seq: int) -> tuple[JournalObject, str]:
     try:
         data = bucket.read(layout.journal(seq)).data
         return unpack(data, seq), digest(data)
-    except Missing as missing:
+    except ObjectNotFound as missing:
         raise RecordError(f"journal object {seq} is missing, and later ones are there; put it back") from missing
-    except Denied as denied:  # a retry does not help
+    except AccessDenied as denied:  # a retry does not help
         raise RecordError(f"journal object {seq} cannot be read: {denied}") from denied
 
 
@@ -117,13 +117,13 @@ def proven(bucket: Bucket, seq: int) -> JournalObject:
     """Return one object, checked against the digest that the next object names. It costs two reads.
 
     This is for objects that are read long after their fold, such as the command of a job that starts. A snapshot may
-    have replaced the fold, and the object may have been changed since. Raises `Missing`, `RecordError`.
+    have replaced the fold, and the object may have been changed since. Raises `ObjectNotFound`, `RecordError`.
     """
     data = bucket.read(layout.journal(seq)).data
     record = unpack(data, seq)
     try:
         prev = unpack(bucket.read(layout.journal(seq + 1)).data, seq + 1).prev
-    except (Missing, Denied, RecordError):  # it is the last object, or another check reports the next one
+    except (ObjectNotFound, AccessDenied, RecordError):  # it is the last object, or another check reports the next one
         return record
     if problem := broken_link(seq + 1, prev, digest(data), chained=False):
         raise RecordError(problem)
@@ -144,7 +144,7 @@ def spec_of(bucket: Bucket, job: Job) -> JobSpec:
     """
     try:
         event = unpack(bucket.read(layout.journal(job.seq)).data, job.seq).events[job.index]
-    except (Missing, IndexError) as error:
+    except (ObjectNotFound, IndexError) as error:
         raise RecordError(f"the spec of {job.id} is not in journal object {job.seq}") from error
     if not isinstance(event, Submitted):
         raise RecordError(f"{job.id} was rejected; its spec was not kept")
@@ -160,7 +160,7 @@ def command_of(bucket: Bucket, renewed: Renewal | None) -> Changes | None:
         return None
     try:
         event = proven(bucket, renewed.seq).events[renewed.index]
-    except (Missing, IndexError) as error:
+    except (ObjectNotFound, IndexError) as error:
         raise RecordError(f"the new command is not in journal object {renewed.seq}") from error
     if not isinstance(event, Updated):
         raise RecordError(f"event {renewed.index} of journal object {renewed.seq} is no update")
@@ -184,7 +184,7 @@ def newest_snapshot(bucket: Bucket, upto: int | None = None) -> State | None:
         key = layout.snapshot(number)
         try:
             return unpack_snapshot(bucket.read(key, PLAIN_BYTES_MAX).data, key)
-        except (RecordError, Missing):
+        except (RecordError, ObjectNotFound):
             continue
     return None
 

@@ -26,11 +26,11 @@ KEEP_MAX = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Retired:
+class RetiredJobs:
     """The jobs that leave the state, and the objects that leave the bucket with them.
 
     jobs: the jobs.
-    papers: the keys of their orders, worlds and stop orders. These are removed first.
+    papers: the keys of their orders, peers and stop orders. These are removed first.
     claims: the keys of their claims, heartbeats and facts.
     """
 
@@ -39,7 +39,7 @@ class Retired:
     claims: tuple[str, ...]
 
 
-def retirable(state: State, now: datetime) -> Retired:
+def retirable(state: State, now: datetime) -> RetiredJobs:
     """Return the jobs that may leave: those that ended more than 30 days ago.
 
     If more than 100,000 ended jobs are in the state, the oldest of them leave too, once they ended more than a day ago.
@@ -51,14 +51,14 @@ def retirable(state: State, now: datetime) -> Retired:
         for i, (at, job) in enumerate(ended)
         if now - at > KEEP or (i < surplus and now - at > KEEP_AT_LEAST)
     ]
-    return Retired(
+    return RetiredJobs(
         jobs=tuple(leave),
         papers=tuple(key for job in leave for key in _papers(job)),
         claims=tuple(key for job in leave for key in _claims(job)),
     )
 
 
-def remove(bucket: Bucket, retired: Retired, at_once: Map = one_by_one) -> tuple[str, ...]:
+def remove(bucket: Bucket, retired: RetiredJobs, at_once: Map = one_by_one) -> tuple[str, ...]:
     """Write the tombstones, then remove the objects. Return the ids that may now be forgotten. Raises `BucketError`."""
     for outcome in at_once(lambda job: tombstones.leave(bucket, job), retired.jobs):
         if isinstance(outcome, Exception):
@@ -70,7 +70,7 @@ def remove(bucket: Bucket, retired: Retired, at_once: Map = one_by_one) -> tuple
 
 def _papers(job: Job) -> Iterator[str]:
     for key, _ in _attempts(job):
-        yield from (layout.order(key), layout.world(key), layout.stop(key))
+        yield from (layout.order(key), layout.peers(key), layout.stop(key))
 
 
 def _claims(job: Job) -> Iterator[str]:

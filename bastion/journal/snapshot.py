@@ -39,7 +39,7 @@ def make(bucket: Bucket) -> int:
     return state.seq
 
 
-def fence_off(bucket: Bucket) -> tuple[str, ...]:
+def end_for_good(bucket: Bucket) -> tuple[str, ...]:
     """End the last epoch for good, so that the journal itself can be removed. Return the keys that must stay.
 
     This writes the snapshot of an empty state that begins behind the journal's end. So no number and no epoch is ever

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..model import layout
 from ..model.codec import Record, decode, encode, numbered, readable
-from ..model.errors import Missing
+from ..model.errors import ObjectNotFound
 from ..model.interfaces import Bucket, Map
 from ..model.state.state import Job
 from ..model.version import TRACE
@@ -17,7 +17,7 @@ NEWEST_OF = 64
 """The newest job of a name is looked for among this many tombstones, those that were stored last."""
 
 
-class Trace(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Tombstone(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The tombstone of a job that left the state, stored as `ended/…`. Create-only.
 
     schema: the number of the format.
@@ -28,7 +28,7 @@ class Trace(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     job: Job
 
 
-readable(Trace)
+readable(Tombstone)
 
 
 def leave(bucket: Bucket, job: Job) -> None:
@@ -36,7 +36,7 @@ def leave(bucket: Bucket, job: Job) -> None:
 
     If one is there already, it stays: after a crash, a job can leave twice.
     """
-    create_once(bucket, layout.ended(job.id), encode(Trace(job=job)))
+    create_once(bucket, layout.ended(job.id), encode(Tombstone(job=job)))
 
 
 def of(bucket: Bucket, job: str) -> Job | None:
@@ -65,6 +65,6 @@ def find(bucket: Bucket, word: str, at_once: Map) -> Job | None:
 
 def _read(bucket: Bucket, key: str) -> Job | None:
     try:
-        return decode(bucket.read(key).data, Trace, key).job
-    except Missing:
+        return decode(bucket.read(key).data, Tombstone, key).job
+    except ObjectNotFound:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..model import layout
-from ..model.errors import Missing, Newer, RecordError
+from ..model.errors import NewerVersion, ObjectNotFound, RecordError
 from ..model.interfaces import Bucket, Map
 from ..model.stored.events import LossAccepted
 from ..model.stored.journal_object import JournalObject, broken_link
@@ -14,7 +14,7 @@ from . import lost_tail, recover
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Walk:
+class JournalCheck:
     """The result of the walk.
 
     objects: how many objects it found, up to the first that is wrong.
@@ -33,8 +33,8 @@ class Walk:
     problem: str = ""
 
 
-def walk(bucket: Bucket, at_once: Map) -> Walk:
-    """Read everything and return what was found. Raises `BucketError`, `Newer`."""
+def walk(bucket: Bucket, at_once: Map) -> JournalCheck:
+    """Read everything and return what was found. Raises `BucketError`, `NewerVersion`."""
     known = lost_tail.gather(bucket)
     seen = _Seen(pins=dict(_pins(bucket, known)))
     try:
@@ -44,11 +44,11 @@ def walk(bucket: Bucket, at_once: Map) -> Walk:
                 seen.takes(record, head)
         missing = next(lost_tail.lost(bucket, recover.load(bucket, at_once), known, at_once), "")
         problem = f"the end of the journal is lost: {missing}; {lost_tail.ADVICE}" if missing else ""
-    except Newer:
+    except NewerVersion:
         raise
     except RecordError as error:
         problem = str(error)
-    return Walk(
+    return JournalCheck(
         objects=seen.objects,
         first=seen.first,
         chain=seen.chain,
@@ -135,13 +135,13 @@ def _runs(bucket: Bucket) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _pins(bucket: Bucket, known: lost_tail.KnownEnd) -> Iterator[tuple[int, tuple[str, str]]]:
+def _pins(bucket: Bucket, known: lost_tail.KnownObjects) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yield the digests that snapshots and the status name. A snapshot that cannot be read names none."""
     for number in recover.snapshots(bucket):
         key = layout.snapshot(number)
         try:
             state = recover.unpack_snapshot(bucket.read(key, recover.PLAIN_BYTES_MAX).data, key)
-        except (Missing, RecordError):
+        except (ObjectNotFound, RecordError):
             continue
         if state.head and state.seq == number:
             yield number, (key, state.head)

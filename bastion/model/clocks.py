@@ -14,7 +14,7 @@ HEAL = "bastion recover --heal_time sets the journal right"
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class WriteTime:
     """The time at which an object was written.
 
     before: this machine's time before the write.
@@ -27,7 +27,7 @@ class Moment:
     after: datetime
 
 
-def offset(moment: Moment) -> float:
+def offset(moment: WriteTime) -> float:
     """Return the seconds to add to this machine's clock to get the store's.
 
     0 if the difference is within the time that the request took, or within the store's whole seconds.

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from .errors import Newer, RecordError
+from .errors import NewerVersion, RecordError
 from .version import VERSION, is_newer
 from .wording import one_line, shown
 
@@ -72,7 +72,7 @@ def schema_of(kind: Any) -> int | None:
 def decode(data: bytes, kind: type[T], what: str) -> T:
     """Parse JSON into a value of a `readable` kind.
 
-    Raises `RecordError` naming `what`, or `Newer` if the schema is above ours.
+    Raises `RecordError` naming `what`, or `NewerVersion` if the schema is above ours.
     """
     known = _SCHEMAS[kind]
     try:
@@ -104,25 +104,27 @@ readable(_Head)
 
 
 def refuse_newer(data: bytes, what: str, known: int) -> None:
-    """Raise `Newer` if `data` has a schema above the one we know, whatever else is wrong with it."""
+    """Raise `NewerVersion` if `data` has a schema above the one we know, whatever else is wrong with it."""
     head = _head(data)
     if head is not None and head.schema > known:
         writer = f"Bastion {head.version}" if is_newer(head.version) else "a newer version of Bastion"
-        raise Newer(
+        raise NewerVersion(
             f"{what} has schema {shown(head.schema)}, of {writer}; "
             f"this is Bastion {VERSION}, which reads up to {known}: upgrade"
         )
 
 
 def refuse_unknown(data: bytes, what: str, error: Exception) -> None:
-    """Raise `Newer` if a later version wrote `data`, which was refused with this error.
+    """Raise `NewerVersion` if a later version wrote `data`, which was refused with this error.
 
     Then the data is not wrong: this version does not understand it.
     """
     head = _head(data)
     if head is not None and is_newer(head.version):
         why = one_line(str(error), ERROR_MAX)
-        raise Newer(f"{what} is of Bastion {head.version}, and this is Bastion {VERSION}: upgrade ({why})") from error
+        raise NewerVersion(
+            f"{what} is of Bastion {head.version}, and this is Bastion {VERSION}: upgrade ({why})"
+        ) from error
 
 
 def _head(data: bytes) -> _Head | None:
@@ -142,7 +144,7 @@ def movable(*moments: datetime | None) -> None:
         raise ValueError(f"Expected a time of the years {_YEARS[0]} to {_YEARS[1]}")
 
 
-class Stamp(msgspec.Struct, frozen=True, kw_only=True):
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The user and the time of an action with a lasting effect.
 
     user: the user who did it.
@@ -157,6 +159,6 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.user} since {since(self)}"
 
 
-def since(stamp: Stamp) -> str:
+def since(stamp: AuditEntry) -> str:
     """Return the time as `2026-01-31T09:30:00Z`."""
     return f"{stamp.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

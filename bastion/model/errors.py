@@ -3,25 +3,25 @@
 BastionError          raised on purpose; printed as one line
   UsageError          the command line makes no sense (exit code 2)
   SpecError           a job spec breaks one or more rules; the text names each field
-  NotFound            no such job (exit code 102)
+  JobNotFound         no such job (exit code 102)
   Forbidden           it is somebody else's
   BundleError         the user's code cannot be packed or unpacked
   SecretError         a secret is not on this machine, or others could read it there
   RecordError         an object in the bucket is not what its key says
-    Newer             it was written by a newer version of Bastion: upgrade
+    NewerVersion      it was written by a newer version of Bastion: upgrade
     TooLarge          it is larger than it may be, and was not read
   BucketError         the bucket could not be asked; for a write the outcome is unknown
-    NoBucket          there is no such bucket
-    Denied            the bucket says that we may not
-    Full              no room is left to write
-  Missing             there is no object of this key (an answer, not a failure)
-  Overtaken           somebody else changed the object since it was read; nothing was written
+    BucketNotFound    there is no such bucket
+    AccessDenied      the bucket says that we may not
+    StoreFull         no room is left to write
+  ObjectNotFound      there is no object of this key (an answer, not a failure)
+  VersionConflict     somebody else changed the object since it was read; nothing was written
   IllegalMove         the table of moves does not allow an event; nothing was changed
   RunnerError         a runner could not be asked; asking again may help
-    Later             it could not be asked yet, and that is as it should be
-  Deposed             another bastion took over: this one must stop at once
-  LostEnd             the bucket knows more than the end of the journal: nobody may go on from there
-  OffTime             our clock, or the journal's time, is not the store's: nothing may be done by it yet
+    NotReady          it is not ready yet; the next reconcile asks again, and this is not an error
+  LeadershipLost      another bastion took over: this one must stop at once
+  JournalEndLost      the bucket knows more than the end of the journal: nobody may go on from there
+  ClockMismatch       our clock, or the journal's time, is not the store's: nothing may be done by it yet
 """
 
 
@@ -37,7 +37,7 @@ class SpecError(BastionError):
     """A job spec breaks one or more rules; the text names each field."""
 
 
-class NotFound(BastionError):
+class JobNotFound(BastionError):
     """There is no such job."""
 
 
@@ -57,7 +57,7 @@ class RecordError(BastionError):
     """An object in the bucket is not what its key says."""
 
 
-class Newer(RecordError):
+class NewerVersion(RecordError):
     """A newer version of Bastion wrote the object: upgrade."""
 
 
@@ -72,23 +72,23 @@ class BucketError(BastionError):
     """The bucket could not be asked. For a write the outcome is unknown."""
 
 
-class NoBucket(BucketError):
+class BucketNotFound(BucketError):
     """There is no such bucket."""
 
 
-class Denied(BucketError):
+class AccessDenied(BucketError):
     """The bucket denies us access."""
 
 
-class Full(BucketError):
+class StoreFull(BucketError):
     """There is no room left to write."""
 
 
-class Missing(BastionError):
+class ObjectNotFound(BastionError):
     """There is no object of this key. This is an answer, not a failure."""
 
 
-class Overtaken(BastionError):
+class VersionConflict(BastionError):
     """Somebody else changed the object since it was read. Nothing was written."""
 
 
@@ -103,17 +103,17 @@ class RunnerError(BastionError):
     """A runner could not be asked. Asking again may help."""
 
 
-class Later(RunnerError):
+class NotReady(RunnerError):
     """The runner is not ready yet. The next reconcile retries; this is not an error."""
 
 
-class OffTime(BastionError):
+class ClockMismatch(BastionError):
     """This clock, or the journal's time, differs from the store's. Nothing was written, and nothing may be done yet."""
 
 
-class Deposed(BastionError):
+class LeadershipLost(BastionError):
     """Another bastion took over: this one must stop at once."""
 
 
-class LostEnd(BastionError):
+class JournalEndLost(BastionError):
     """The end of the journal is lost: the bucket, or a running bastion, knows more. No bastion may go on from there."""

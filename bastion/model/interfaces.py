@@ -63,7 +63,7 @@ class Stat:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredObject:
     """One object as it was read.
 
     data: the whole content.
@@ -88,8 +88,8 @@ class Bucket(Protocol):
 
     url: str
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
-        """Return the whole object. Raises `Missing`; `TooLarge` if it has more than `limit` bytes.
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
+        """Return the whole object. Raises `ObjectNotFound`; `TooLarge` if it has more than `limit` bytes.
 
         A too large object is not read further. This is one request, whatever the limit: a caller need not ask for the
         size first.
@@ -117,7 +117,7 @@ class Bucket(Protocol):
         """
 
 
-class Ruled(Protocol):
+class ExpiringStore(Protocol):
     """A store that removes objects by lifecycle rules of its own, in a format of its own."""
 
     def rules(self) -> Sequence[dict[str, Any]]:
@@ -175,7 +175,7 @@ class Tasks(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CommandResult:
     """The result of a command.
 
     code: exit code.
@@ -191,7 +191,7 @@ class Said:
 class Shell(Protocol):
     """Commands of other programs."""
 
-    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
+    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> CommandResult:
         """Run a command to its end.
 
         Raises `RunnerError` if it cannot be started or takes longer than `limit_s` seconds; it is then killed.
@@ -266,7 +266,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
+class BuildResult:
     """The end of a build of images.
 
     images: digests in hexadecimal, by image name.
@@ -277,27 +277,29 @@ class Built:
     problem: str = ""
 
 
-class Builds(Protocol):
+class BuildService(Protocol):
     """The service that builds images beside us."""
 
-    def ended(self, names: Sequence[str]) -> Mapping[str, Built | RunnerError]:
+    def ended(self, names: Sequence[str]) -> Mapping[str, BuildResult | RunnerError]:
         """Return the builds among `names` that have ended, and an error for each that could not be asked about.
 
         The number of requests does not grow with the number of builds.
         """
 
 
-class Sight(Enum):
+class MachineExistence(Enum):
     """The answer to a direct question about one machine.
 
     THERE: it exists.
     GONE: it does not exist any more.
-    BLIND: the backend could not tell.
+    UNREACHABLE: the backend could not tell.
+    BLIND: the former name of UNREACHABLE, until 0.2.0.
     """
 
     THERE = "there"
     GONE = "gone"
-    BLIND = "blind"
+    UNREACHABLE = "blind"
+    BLIND = UNREACHABLE
 
 
 class Runner(Protocol):
@@ -361,7 +363,7 @@ class Runner(Protocol):
         words change only when something has changed.
         """
 
-    def look(self, machine: str) -> Sight:
+    def look(self, machine: str) -> MachineExistence:
         """Ask directly about one machine, listed or not."""
 
 

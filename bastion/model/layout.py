@@ -152,7 +152,7 @@ def stop(key: AttemptKey) -> str:
     return f"{ATTEMPTS}{key}/stop.json"
 
 
-def world(key: AttemptKey) -> str:
+def peers(key: AttemptKey) -> str:
     """Return the key of the addresses and ranks of a gang."""
     return f"{ATTEMPTS}{key}/world.json"
 

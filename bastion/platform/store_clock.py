@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from ..model import layout
-from ..model.clocks import ClockReading, Moment, ahead, offset, wrong
+from ..model.clocks import ClockReading, WriteTime, ahead, offset, wrong
 from ..model.codec import encode
-from ..model.errors import BucketError, OffTime
+from ..model.errors import BucketError, ClockMismatch
 from ..model.interfaces import Bucket, Clock
 from ..model.stored.records import ClockNote
 
@@ -48,13 +48,13 @@ class StoreClock:
     def held(self, journalled: datetime | None) -> ClockReading:
         """Read the store's time and compare it with our clock and the journal's time.
 
-        Raises `OffTime` if one of these differs from the store's too much, and `BucketError`.
+        Raises `ClockMismatch` if one of these differs from the store's too much, and `BucketError`.
         """
         asked = self.ask()
         now = asked.least(self._clock.monotonic())
         self._problem, self._at = wrong(asked.off_s) or ahead(journalled, now), now
         if self._problem:
-            raise OffTime(self._problem)
+            raise ClockMismatch(self._problem)
         return asked
 
 
@@ -79,7 +79,7 @@ def _read(bucket: Bucket, clock: Clock, key: str, data: bytes) -> ClockReading:
     if stat is None or stat.key != key:  # the listing is by prefix: another key may come first
         raise BucketError(f"{bucket.url}: {key} was written, and is not listed; see who deletes it")
     # Use the monotonic clock: the wall clock may be corrected in between.
-    moment = Moment(before, stat.modified, before + timedelta(seconds=ended - began))
+    moment = WriteTime(before, stat.modified, before + timedelta(seconds=ended - began))
     return ClockReading(stat.modified, began, ended, offset(moment))
 
 

@@ -16,11 +16,11 @@ Faults = Callable[[Resources, int | None], Iterable[str]]
 
 
 def complaints(
-    spec: JobSpec, quota: Quota | None, sides: Sequence[Resources] | None, faults: Faults | None
+    spec: JobSpec, quota: Quota | None, partitions: Sequence[Resources] | None, faults: Faults | None
 ) -> list[str]:
     """List every reason against the job.
 
-    `sides` are the resources of each partition of the capacity. `faults` lists what keeps a shape from its runner. An
+    `partitions` are the resources of each partition of the capacity. `faults` lists what keeps a shape from its runner. An
     argument that is None is not known now, and its check is left out.
     """
     wrong = []
@@ -28,23 +28,23 @@ def complaints(
         wrong.append(_stranger(spec, quota))
     elif quota is not None and not quota.grants(spec.project, spec.job_class):
         wrong.append(not_granted(spec.project, spec.job_class))
-    if sides is not None:
-        wrong += _never(spec, sides)
+    if partitions is not None:
+        wrong += _never(spec, partitions)
     if faults is not None:
         wrong += [fault for choice in spec.choices for fault in faults(choice.resources, spec.max_tier)]
     return wrong
 
 
-def _never(spec: JobSpec, sides: Sequence[Resources]) -> list[str]:
+def _never(spec: JobSpec, partitions: Sequence[Resources]) -> list[str]:
     """List why no shape of the job can ever start. Nothing if at least one shape can."""
-    found = [_too_much(choice, sides) for choice in spec.choices]
+    found = [_too_much(choice, partitions) for choice in spec.choices]
     return [text for one in found for text in one] if all(found) else []
 
 
-def hopeless(spec: JobSpec, sides: Sequence[Resources]) -> Iterator[str]:
+def hopeless(spec: JobSpec, partitions: Sequence[Resources]) -> Iterator[str]:
     """List the choices that can never start, with the reason. The other choices may still start."""
     for number, choice in enumerate(spec.choices, start=1):
-        if wrong := _too_much(choice, sides):
+        if wrong := _too_much(choice, partitions):
             yield f"choice {number}, {text(choice.demand)}, can never start: {'; '.join(wrong)}"
 
 
@@ -62,19 +62,22 @@ def not_granted(project: str, job_class: str) -> str:
     return f"{project} was not granted {job_class} jobs; ask an admin for a line in [project_classes]"
 
 
-_NO_POOL = "the pool holds nothing; have an admin say what there is, with bastion config set capacity=KIND=AMOUNT or a quota file"
+_NO_CAPACITY = (
+    "the pool holds nothing; have an admin say what there is, with bastion config set capacity=KIND=AMOUNT"
+    " or a quota file"
+)
 
 
-def _too_much(choice: Alternative, sides: Sequence[Resources]) -> list[str]:
-    wrong, pool = [], total(sides)
+def _too_much(choice: Alternative, partitions: Sequence[Resources]) -> list[str]:
+    wrong, capacity = [], total(partitions)
     for kind, amount in choice.demand.items():
-        if kind not in pool:
-            hint = did_you_mean(kind, list(pool), f"the pool holds {text(pool)}" if pool else _NO_POOL)
+        if kind not in capacity:
+            hint = did_you_mean(kind, list(capacity), f"the pool holds {text(capacity)}" if capacity else _NO_CAPACITY)
             wrong.append(f"nobody has the resource {kind}; {hint}")
-        elif amount > pool[kind]:
-            wrong.append(f"it asks for {kind}={amount}, and the pool holds {kind}={pool[kind]}; ask for less")
-    if not wrong and not any(fits(choice.demand, side) for side in sides):
-        held = ", nor ".join(map(text, sides))
+        elif amount > capacity[kind]:
+            wrong.append(f"it asks for {kind}={amount}, and the pool holds {kind}={capacity[kind]}; ask for less")
+    if not wrong and not any(fits(choice.demand, partition) for partition in partitions):
+        held = ", nor ".join(map(text, partitions))
         wrong.append(f"it asks for {text(choice.demand)}, and no runner's tiers hold that: not {held}; ask for less")
     return wrong
 

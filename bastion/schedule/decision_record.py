@@ -51,17 +51,17 @@ class Decision:
 
 def decided(
     state: State,
-    inputs: plan.Inputs,
+    inputs: plan.DecisionInputs,
     now: datetime,
     seat: Callable[[Job, Start], Seat],
-    lineup: PendingJobs | None = None,
+    pending: PendingJobs | None = None,
 ) -> Decision:
     """Ask the schedule and return its decision.
 
-    `seat` returns the runner and the number of hosts for a start. Any error that it raises goes to `unseated`. `lineup`
+    `seat` returns the runner and the number of hosts for a start. Any error that it raises goes to `unseated`. `pending`
     is the index of pending jobs; None: a new one is built.
     """
-    answer = plan.plan(state, inputs, now, lineup)
+    answer = plan.plan(state, inputs, now, pending)
     seats, unseated = _seats(state, answer.schedule.starts, seat)
     events: tuple[Stopping | Moved | Started, ...] = (
         *plan.stops(state, answer.schedule, now),

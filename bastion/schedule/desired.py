@@ -14,7 +14,7 @@ from ..model.interfaces import AttemptKey, Placement
 from ..model.job.spec import JobSpec
 from ..model.job.spec_changes import Changes, Renewal
 from ..model.state.state import Attempt, AttemptState, Cause, Job, State
-from ..model.stored.records import Member, Order, StopOrder, World
+from ..model.stored.records import Order, Peer, Peers, StopOrder
 
 RESTART_REASONS = {
     Cause.PREEMPTED: "preempted",
@@ -168,6 +168,6 @@ def stop_order(row: Desired) -> StopOrder:
     return StopOrder(cause=row.stopping, grace_s=row.grace_s, reason=row.reason, nonce=str(row.key))
 
 
-def world(row: Desired) -> World:
+def peers(row: Desired) -> Peers:
     """Return the addresses of all workers of the gang."""
-    return World(members=[Member(address=post.address, port=post.port) for post in row.posts])
+    return Peers(members=[Peer(address=post.address, port=post.port) for post in row.posts])

@@ -58,7 +58,7 @@ class Eligibility(NamedTuple):
     until: datetime | None
 
 
-def gate(state: State, job: Job, quota: Quota, now: datetime) -> Eligibility:
+def eligibility_of(state: State, job: Job, quota: Quota, now: datetime) -> Eligibility:
     """Return how many of the job's pending tasks may start now.
 
     The answer depends on the job, its live tasks, the quota file and the time. Of other jobs it depends only on those

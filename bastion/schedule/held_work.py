@@ -13,7 +13,7 @@ from bastion.quota.quota import Quota
 
 from ..model.state.state import Attempt, AttemptState, Cause, Job, State
 from ..model.state.transitions import FAILURES
-from .eligibility import Obstacle, gate
+from .eligibility import Obstacle, eligibility_of
 
 KEEP = timedelta(seconds=60)
 """The limit for keeping the resources of a failed try for the next try.
@@ -55,7 +55,7 @@ def kept(state: State, job: Job, quota: Quota, now: datetime) -> dict[int, datet
     Nothing is kept while something else keeps the job back. No more is kept than may run beside the live tasks.
     """
     rows = sorted(_kept(job, now)) if job.waiting else []
-    if not rows or gate(state, job, quota, now).bar not in (Obstacle.NONE, Obstacle.RETRY, Obstacle.PARALLEL):
+    if not rows or eligibility_of(state, job, quota, now).bar not in (Obstacle.NONE, Obstacle.RETRY, Obstacle.PARALLEL):
         return {}
     live = [job.tasks[number].attempts for number in state.live.get(job.id, ())]
     taken = sum(tries[-1].started >= rows[0][0] and not (tries[:-1] and tries[-2].cause in FAILURES) for tries in live)

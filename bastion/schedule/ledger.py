@@ -110,7 +110,7 @@ class Ledger:
     window: the window.
     entries: the entries by name.
     promised: the shares by project and kind, in units times microseconds.
-    pool: the capacity by kind, in units times microseconds.
+    capacity: the capacity by kind, in units times microseconds.
     later: what ended attempts would have held until the bastion noticed, by kind, in units times microseconds. An
         attempt that ended while no bastion ran holds its resources only until its own end.
     closes: True: the first object from after the window ends the pass. False: such objects still count, at the last
@@ -125,7 +125,7 @@ class Ledger:
         self.window = window
         self.entries: dict[str, LedgerEntry] = {}
         self.promised: dict[tuple[str, str], TimeIntegral] = {}
-        self.pool: dict[str, TimeIntegral] = {}
+        self.capacity: dict[str, TimeIntegral] = {}
         self.later: Counter[str] = Counter()
         self.closes = True
         self._began: datetime | None = None
@@ -161,9 +161,9 @@ class Ledger:
         """Count everything that is still held up to the end of the window."""
         if not self._opened:
             self._open()
-        held = [meter for entry in self.entries.values() for meter in entry.held.values()]
-        for meter in (*held, *self.promised.values(), *self.pool.values()):
-            meter.advance(self.window.length)
+        held = [integral for entry in self.entries.values() for integral in entry.held.values()]
+        for integral in (*held, *self.promised.values(), *self.capacity.values()):
+            integral.advance(self.window.length)
 
     def _begin(self, state: State) -> None:
         for job in state.jobs.values():
@@ -322,12 +322,12 @@ class Ledger:
         promised = shares(self._facts, quota)
         units = {(project, kind): n for project in quota.shares for kind, n in promised.units(project).items()}
         _set(self.promised, units, place, self.window)
-        _set(self.pool, promised.pool, place, self.window)
+        _set(self.capacity, promised.capacity, place, self.window)
 
 
-def _set(meters: dict[K, TimeIntegral], levels: Mapping[K, int], place: int, window: Window) -> None:
-    for key in {*meters, *levels}:
-        meters.setdefault(key, TimeIntegral(window)).set(place, levels.get(key, 0))
+def _set(integrals: dict[K, TimeIntegral], levels: Mapping[K, int], place: int, window: Window) -> None:
+    for key in {*integrals, *levels}:
+        integrals.setdefault(key, TimeIntegral(window)).set(place, levels.get(key, 0))
 
 
 _WORK: Mapping[type, Callable[..., None]] = {

@@ -62,8 +62,8 @@ def entry_lines(ledger: Ledger, by: str) -> list[LedgerLine]:
     names = {*ledger.entries, *promised}
     empty = LedgerEntry()
     found = [_line(name, ledger.entries.get(name, empty), promised.get(name, {})) for name in names]
-    pool = _hours(ledger.pool)
-    return sorted(found, key=lambda line: (-_part(line.unit_hours, pool), line.who))
+    capacity = _hours(ledger.capacity)
+    return sorted(found, key=lambda line: (-_part(line.unit_hours, capacity), line.who))
 
 
 def total_line(ledger: Ledger, lines: Iterable[LedgerLine]) -> LedgerLine:
@@ -74,7 +74,7 @@ def total_line(ledger: Ledger, lines: Iterable[LedgerLine]) -> LedgerLine:
         everybody.waits.extend(entry.waits)
         everybody.suffered += entry.suffered
         everybody.caused += entry.caused
-    line = _line("TOTAL", everybody, _hours(ledger.pool))
+    line = _line("TOTAL", everybody, _hours(ledger.capacity))
     for each in lines:
         for kind, hours in each.unit_hours.items():
             line.unit_hours[kind] = line.unit_hours.get(kind, 0.0) + hours
@@ -110,17 +110,19 @@ def hours(amounts: Mapping[str, int]) -> dict[str, float]:
     return {kind: round(amount / HOUR, 6) for kind, amount in sorted(amounts.items()) if amount}
 
 
-def _hours(meters: dict[str, TimeIntegral]) -> dict[str, float]:
-    return {kind: round(sum(meter.sums) / HOUR, 6) for kind, meter in sorted(meters.items()) if any(meter.sums)}
+def _hours(integrals: dict[str, TimeIntegral]) -> dict[str, float]:
+    return {
+        kind: round(sum(integral.sums) / HOUR, 6) for kind, integral in sorted(integrals.items()) if any(integral.sums)
+    }
 
 
 def _promised(ledger: Ledger) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
-    for (project, kind), meter in sorted(ledger.promised.items()):
-        if any(meter.sums):
-            found.setdefault(project, {})[kind] = round(sum(meter.sums) / HOUR, 6)
+    for (project, kind), integral in sorted(ledger.promised.items()):
+        if any(integral.sums):
+            found.setdefault(project, {})[kind] = round(sum(integral.sums) / HOUR, 6)
     return found
 
 
-def _part(hours: dict[str, float], pool: dict[str, float]) -> float:
-    return max((amount / pool.get(kind, 1.0) for kind, amount in hours.items()), default=0.0)
+def _part(hours: dict[str, float], capacity: dict[str, float]) -> float:
+    return max((amount / capacity.get(kind, 1.0) for kind, amount in hours.items()), default=0.0)

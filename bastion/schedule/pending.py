@@ -21,8 +21,8 @@ from ..journal.attempts import shape
 from ..journal.fold import concerned
 from ..model.job.start_conditions import condition
 from ..model.state.state import ENDED, Attempt, AttemptState, Cause, Job, JobState, State
-from ..model.stored.events import AnyEvent, CancelRequested, Ended, Lapsed, OfAttempt, Saved, Topped
-from .eligibility import gate
+from ..model.stored.events import AnyEvent, AttemptEvent, CancelRequested, Ended, Lapsed, Saved, Topped
+from .eligibility import eligibility_of
 from .held_work import KEEP, kept, until
 
 Tasks = set[int] | None  # None: any of them
@@ -40,7 +40,7 @@ class PendingJobs:
 
     def _begin(self, quota: Quota | None, rules: int) -> None:
         self._quota, self._rules = quota, rules
-        self._board = WantIndex()
+        self._index = WantIndex()
         self._held: dict[str, set[int]] = {}
         self._kept: dict[str, dict[int, datetime]] = {}
         self._until: dict[str, datetime] = {}
@@ -54,7 +54,7 @@ class PendingJobs:
         if isinstance(event, Saved):
             self._touch(event.job, event.task)
         for job in concerned(event):
-            if isinstance(event, OfAttempt) and job == event.job:
+            if isinstance(event, AttemptEvent) and job == event.job:
                 self._touch(job, event.task)
             else:
                 self._changed[job] = None
@@ -83,7 +83,7 @@ class PendingJobs:
             self._keep(state, job, quota, now)
             self._wait(state, job, quota, now)
         self._changed = {}
-        return self._board
+        return self._index
 
     def overlooked(self, state: State, now: datetime) -> tuple[str, ...]:
         """Return the jobs that may start but are missing in the index as it was last brought up.
@@ -93,9 +93,9 @@ class PendingJobs:
         if self._quota is None:
             return ()
         missing = (
-            state.jobs[job] for job in state.pending if job not in self._board.wants and job not in self._changed
+            state.jobs[job] for job in state.pending if job not in self._index.wants and job not in self._changed
         )
-        return tuple(job.id for job in missing if gate(state, job, self._quota, now).tasks)
+        return tuple(job.id for job in missing if eligibility_of(state, job, self._quota, now).tasks)
 
     @property
     def until(self) -> datetime | None:
@@ -107,7 +107,7 @@ class PendingJobs:
 
     def _move(self, topped: Job) -> None:
         """Look again at the user's other jobs in the project: they got other places."""
-        for line in self._board.lines.get(topped.project, {}).values():
+        for line in self._index.work_classes.get(topped.project, {}).values():
             for *_, job in line.users.get(topped.user, ()):
                 self._changed.setdefault(job, set())
 
@@ -122,9 +122,9 @@ class PendingJobs:
         if job is None or job.ended:
             self._behind.pop(job_id, None)
         if job is None or job_id not in state.pending:
-            self._board.wait_no_more(job_id)
+            self._index.wait_no_more(job_id)
             return
-        found, keeps = gate(state, job, quota, now), self._kept.get(job_id, {})
+        found, keeps = eligibility_of(state, job, quota, now), self._kept.get(job_id, {})
         # What is kept ends `KEEP` after the next try could begin, so both moments change the answer.
         moments = [at if at > now else at + KEEP for at in keeps.values()] if keeps else []
         if found.until:
@@ -136,9 +136,9 @@ class PendingJobs:
             if wanted := condition(text):
                 self._behind.setdefault(wanted.job, {})[job_id] = None
         if found.tasks:
-            self._board.wait(bound(job, want(job, found.tasks), keeps))
+            self._index.wait(bound(job, want(job, found.tasks), keeps))
         else:
-            self._board.wait_no_more(job_id)
+            self._index.wait_no_more(job_id)
 
     def _keep(self, state: State, job_id: str, quota: Quota, now: datetime) -> None:
         """Enter what is kept for the next tries of a job, and remove what was kept before."""
@@ -147,12 +147,12 @@ class PendingJobs:
             return  # most jobs never failed
         keeps = kept(state, job, quota, now) if job and self._rules >= KEPT else {}
         for number in self._kept.pop(job_id, {}):
-            if (job_id, number) in self._board.kept:
-                self._board.hold_no_more((job_id, number))
+            if (job_id, number) in self._index.kept:
+                self._index.hold_no_more((job_id, number))
         if job and keeps:
             self._kept[job_id] = keeps
             for number, at in keeps.items():
-                self._board.hold(next_try(job, number, at))
+                self._index.hold(next_try(job, number, at))
 
     def _hold(self, state: State, job_id: str, tasks: Tasks, quota: Quota) -> None:
         live, held = state.live.get(job_id, {}), self._held.setdefault(job_id, set())
@@ -162,10 +162,10 @@ class PendingJobs:
                 holds = hold(job, number, job.tasks[number].attempts[-1])
                 if self._rules >= LEFT and quota.holder(job.user, job.project) != job.project:
                     holds = structs.replace(holds, project=quota.holder(job.user, job.project))
-                self._board.hold(holds)
+                self._index.hold(holds)
                 held.add(number)
             else:
-                self._board.hold_no_more((job_id, number))
+                self._index.hold_no_more((job_id, number))
                 held.discard(number)
         if not held:
             del self._held[job_id]

@@ -17,14 +17,14 @@ from ..model.state.job_dependencies import leads_to
 from ..model.state.state import Job, State
 from ..model.stored.requests import AboutAll, AboutJob, Cancel, Hold, Pause, Release, Top, Update
 from .admission import not_granted
-from .plan import Inputs
+from .plan import DecisionInputs
 from .runner_choice import places
 
 VERBS: dict[type[AboutJob], str] = {Cancel: "stop", Hold: "hold", Release: "release", Top: "move", Update: "change"}
 """The verb for each kind of request, for messages."""
 
 
-def stranger(request: AboutJob, user: str, whose: Job | JobSpec, inputs: Inputs) -> str:
+def stranger(request: AboutJob, user: str, whose: Job | JobSpec, inputs: DecisionInputs) -> str:
     """Say why this user may not ask for it, in whatever state the job is; empty if they may."""
     if user == whose.user or is_admin(user, whose.project, inputs):
         return ""
@@ -41,12 +41,12 @@ def not_for(user: str, request: AboutAll, admins: Collection[str]) -> str:
     )
 
 
-def is_admin(user: str, project: str, inputs: Inputs) -> bool:
+def is_admin(user: str, project: str, inputs: DecisionInputs) -> bool:
     """Return True for admins of the bastion, and for admins of the project."""
     return user in inputs.config.admins or (inputs.quota is not None and inputs.quota.administers(user, project))
 
 
-def refusal(request: AboutJob, user: str, state: State, inputs: Inputs) -> str:
+def refusal(request: AboutJob, user: str, state: State, inputs: DecisionInputs) -> str:
     """Say why the bastion refuses the request; empty if it accepts it. The job must be in the state."""
     job = state.jobs[request.job]
     if strange := stranger(request, user, job, inputs):
@@ -68,7 +68,7 @@ def _no_task(request: Cancel, job: Job) -> str:
     return f"job {job.id} has {job.count} tasks, and no task {request.task}"
 
 
-def _not_so(changes: Changes, job: Job, state: State, inputs: Inputs) -> str:
+def _not_so(changes: Changes, job: Job, state: State, inputs: DecisionInputs) -> str:
     """Say what cannot be changed of a job any more, or not now, or not to this value."""
     if job.cancelled_by:
         return f"job {job.id} is being cancelled by {job.cancelled_by}"
@@ -101,7 +101,7 @@ def _too_late(changes: Changes, job: Job, state: State) -> str:
     return f"job {job.id} runs, and {stays}: it would be stopped and not started again" if stays else ""
 
 
-def _not_theirs(user: str, job: Job, inputs: Inputs) -> str:
+def _not_theirs(user: str, job: Job, inputs: DecisionInputs) -> str:
     """Say why this user may not release the job. If an admin holds it, only an admin may."""
     if job.held is None or job.held.user == job.user or is_admin(user, job.project, inputs):
         return ""

@@ -29,22 +29,22 @@ class AttemptPlacer:
     blind: Container[str]
 
     @property
-    def are_all_blind(self) -> bool:
+    def are_all_unreachable(self) -> bool:
         """Return True if no configured runner is reachable: nothing is known of any machine."""
-        return all(self._is_blind(name) for name in self.places.offers)
+        return all(self._is_unreachable(name) for name in self.places.offers)
 
     @property
     def passed_over(self) -> frozenset[str]:
         """Return the unreachable runners, if others may stand in for them."""
-        return self.places.passed_over(filter(self._is_blind, self.places.offers))
+        return self.places.passed_over(filter(self._is_unreachable, self.places.offers))
 
     def of(self, job: Job, start: Start) -> Seat:
         """Return where this start of the job goes. Raises `RunnerError` if no runner can say so now."""
         wanted = shape(job, start.choice)
         name = self.places.runner_of(wanted.resources, start.tier)
-        if self._is_blind(name):
+        if self._is_unreachable(name):
             raise RunnerError(f"the runner {name} does not answer")
         return name, self.runners[name].workers(wanted.resources, wanted.replicas)
 
-    def _is_blind(self, name: str) -> bool:
+    def _is_unreachable(self, name: str) -> bool:
         return name not in self.runners or name in self.blind

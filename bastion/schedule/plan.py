@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 
-from bastion.quota.demand import RULES, Knobs, Schedule, Start
+from bastion.quota.demand import RULES, PolicySettings, Schedule, Start
 from bastion.quota.policy.scheduler import POLICIES
 from bastion.quota.quota import Quota
 from bastion.quota.quota_file import parse as parse_quota
@@ -38,8 +38,8 @@ from ..model.stored.events import (
     Voided,
     Waiting,
 )
-from .capacity import pool
-from .eligibility import admitted, gate, reason
+from .capacity import capacity_of
+from .eligibility import admitted, eligibility_of, reason
 from .pending import PendingJobs
 from .runner_choice import places
 
@@ -55,7 +55,7 @@ REMEMBERED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inputs:
+class DecisionInputs:
     """The inputs of a decision beside the state itself. All of them are in the journal.
 
     quota: the quota in force; None: the quota file cannot be used and there never was a good one, so nothing starts.
@@ -70,13 +70,13 @@ class Inputs:
     rules: int = RULES
 
 
-def inputs(state: State) -> Inputs:
+def inputs(state: State) -> DecisionInputs:
     """Return the quota and the settings in force, parsed, and the rules of the last decision.
 
     Without a quota file, the quota is that of a single user's fleet.
     """
     quota, settings = state.files.get("quota"), state.files.get("config")
-    return Inputs(
+    return DecisionInputs(
         quota=_quota(quota.text) if quota and quota.text != "" else Quota.open(),
         config=_config(settings.text) if settings and settings.text is not None else Config(),
         rules=state.rules or RULES,
@@ -112,14 +112,14 @@ class Plan:
         return self.tell()
 
 
-def pool_of(state: State, inputs: Inputs) -> Capacity:
+def current_capacity(state: State, inputs: DecisionInputs) -> Capacity:
     """Return the capacity of each tier now, of the kinds that some runner offers, with the partitions of the tiers."""
-    return pool(inputs.quota or Quota.open(), places(state, inputs.config), inputs.blind)
+    return capacity_of(inputs.quota or Quota.open(), places(state, inputs.config), inputs.blind)
 
 
-def knobs(config: Config, rules: int = RULES) -> Knobs:
+def policy_settings(config: Config, rules: int = RULES) -> PolicySettings:
     """Return the admin's settings of the policy, and the rules that it decides by."""
-    return Knobs(
+    return PolicySettings(
         rules=rules,
         reclaim_delay_s=config.reclaim_delay,
         gang_patience_s=config.gang_patience,
@@ -128,29 +128,29 @@ def knobs(config: Config, rules: int = RULES) -> Knobs:
     )
 
 
-def plan(state: State, inputs: Inputs, now: datetime, lineup: PendingJobs | None = None) -> Plan:
+def plan(state: State, inputs: DecisionInputs, now: datetime, pending: PendingJobs | None = None) -> Plan:
     """Run the policy on the state. A paused bastion starts nothing and stops nothing.
 
-    `lineup` is an index that has noted every event since it was last brought up. None: a new one is built.
+    `pending` is an index that has noted every event since it was last brought up. None: a new one is built.
     """
     if why := _standstill(state, inputs):
         return Plan(schedule=Schedule(), tell=lambda: _all_wait(state, why))
     assert inputs.quota is not None
-    lineup, there = lineup or PendingJobs(), pool_of(state, inputs)
+    pending, there = pending or PendingJobs(), current_capacity(state, inputs)
     schedule = POLICIES[inputs.config.policy](
-        board=lineup.bring_up(state, inputs.quota, now, inputs.rules if inputs.config.policy == "default" else 0),
+        index=pending.bring_up(state, inputs.quota, now, inputs.rules if inputs.config.policy == "default" else 0),
         reclaims=tuple(state.reclaims),
         quota=inputs.quota,
-        pool=there,
+        capacity=there,
         past=past(state, there.total(), now),
         now=now,
-        knobs=knobs(inputs.config, inputs.rules),
+        settings=policy_settings(inputs.config, inputs.rules),
     )
-    again = min((at for at in (lineup.until, schedule.again) if at), default=None)
+    again = min((at for at in (pending.until, schedule.again) if at), default=None)
     return Plan(schedule=schedule, again=again, tell=lambda: _reasons(state, inputs, now, schedule))
 
 
-def _standstill(state: State, inputs: Inputs) -> str:
+def _standstill(state: State, inputs: DecisionInputs) -> str:
     """Say why nothing at all is decided; empty if the policy decides."""
     if state.paused is not None:
         return why_paused(state)
@@ -164,13 +164,13 @@ def _all_wait(state: State, why: str) -> dict[str, str]:
     return {job.id: why_held(job) if job.held and state.paused else why for job in waiting}
 
 
-def _reasons(state: State, inputs: Inputs, now: datetime, schedule: Schedule) -> dict[str, str]:
+def _reasons(state: State, inputs: DecisionInputs, now: datetime, schedule: Schedule) -> dict[str, str]:
     """Return the reasons of the pending jobs: of those that may not start, and of those that find no room."""
     assert inputs.quota is not None
     told, texts = schedule.reasons, {}
     for job_id in state.pending:
         if job_id not in told:
-            found = gate(state, state.jobs[job_id], inputs.quota, now)
+            found = eligibility_of(state, state.jobs[job_id], inputs.quota, now)
             if not found.tasks:
                 texts[job_id] = reason(state, state.jobs[job_id], found, inputs.quota, now)
     return {**texts, **told}
@@ -236,7 +236,7 @@ def moves(state: State, schedule: Schedule) -> Iterator[Moved]:
         yield Moved(job=move.job, task=move.task, attempt=attempt.number, tier=move.tier)
 
 
-def dropped(state: State, inputs: Inputs) -> Iterator[ReclaimDropped]:
+def dropped(state: State, inputs: DecisionInputs) -> Iterator[ReclaimDropped]:
     """Yield an event for each reclaim whose job may not start any more. What was freed for it is then free for all."""
     for job_id in list(state.reclaims):
         job = state.jobs[job_id]

@@ -40,7 +40,7 @@ class DecisionDifference(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
+class RepeatedDecision:
     """A recorded decision, taken again.
 
     seq: the number of the journal object that holds its marker.
@@ -76,7 +76,7 @@ class Replayed:
         return DecisionDifference.RECORD if damaged else DecisionDifference.ANSWER
 
 
-def replayed(state: State, records: Iterable[JournalObject], last: int) -> Iterator[Replayed]:
+def replayed(state: State, records: Iterable[JournalObject], last: int) -> Iterator[RepeatedDecision]:
     """Yield each decision that is recorded up to journal object `last`. `records` continue where the state ends.
 
     When a decision is yielded, the state is the one that it was taken on. After that, the events that really happened
@@ -103,24 +103,26 @@ def _places(records: Iterable[JournalObject]) -> Iterator[_Place]:
 
 
 def _again(
-    state: State, inputs: plan.Inputs, place: _Place, marker: Decided, written: tuple[AnyEvent, ...]
-) -> Replayed:
+    state: State, inputs: plan.DecisionInputs, place: _Place, marker: Decided, written: tuple[AnyEvent, ...]
+) -> RepeatedDecision:
     record, index, _ = place
     starting = [event for event in written if isinstance(event, Started)]
-    walls = places(state, inputs.config).walls
+    partition_starts = places(state, inputs.config).partition_starts
     seats = {
-        _shape(state.jobs[event.job], event.choice, event.tier, walls): (event.runner, event.workers)
+        _shape(state.jobs[event.job], event.choice, event.tier, partition_starts): (event.runner, event.workers)
         for event in starting
     }
     now = marker.now or record.now
 
     def seat(job: Job, start: Start) -> decision_record.Seat:
         """Return the recorded place. Raises `LookupError` if the answer is whole and this start is not in it."""
-        if (wanted := _shape(job, start.choice, start.tier, walls)) not in seats and len(written) == marker.events:
+        if (wanted := _shape(job, start.choice, start.tier, partition_starts)) not in seats and len(
+            written
+        ) == marker.events:
             raise LookupError(wanted)
         return seats.get(wanted, ("", wanted[1]))
 
-    return Replayed(
+    return RepeatedDecision(
         seq=record.seq,
         index=index,
         now=now,
@@ -134,7 +136,7 @@ def _again(
     )
 
 
-def _shape(job: Job, choice: int, tier: int, walls: Iterable[int]) -> _Shape:
+def _shape(job: Job, choice: int, tier: int, partition_starts: Iterable[int]) -> _Shape:
     """Return what the place of a start depends on. Starts with the same shape have the same place."""
     wanted = shape(job, choice)
-    return frozenset(wanted.resources.items()), wanted.replicas, sum(wall <= tier for wall in walls)
+    return frozenset(wanted.resources.items()), wanted.replicas, sum(first <= tier for first in partition_starts)

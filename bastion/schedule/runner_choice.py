@@ -56,7 +56,7 @@ class RunnerChoice:
         raise RunnerError(f"{which} ({', '.join(offers)}) has {' and '.join(sorted(wanted))}")
 
     @property
-    def walls(self) -> tuple[int, ...]:
+    def partition_starts(self) -> tuple[int, ...]:
         """Return the tiers that begin a new partition.
 
         One begins where the runner of some kind differs from that of the tier before.
@@ -67,7 +67,7 @@ class RunnerChoice:
 
     def passed_over(self, blind: Iterable[str]) -> frozenset[str]:
         """Return the unreachable runners, if there are several partitions, so that others may stand in for them."""
-        return frozenset(blind) if self.walls else frozenset()
+        return frozenset(blind) if self.partition_starts else frozenset()
 
     def runners_of(self, resources: Resources, max_tier: int | None) -> list[str]:
         """Return the runners of the partitions that a job accepts, best first; empty if no runner has what it wants."""
@@ -82,7 +82,7 @@ class RunnerChoice:
 
     def _firsts(self, max_tier: int | None) -> list[int]:
         """Return the first tier of each partition that a job accepts."""
-        return [tier for tier in (0, *self.walls) if max_tier is None or tier <= max_tier]
+        return [tier for tier in (0, *self.partition_starts) if max_tier is None or tier <= max_tier]
 
     def faults(self, resources: Resources, max_tier: int | None) -> Iterator[str]:
         """Say what keeps a job from its runner in any partition that it accepts.

@@ -15,11 +15,11 @@ from bastion.quota.shares import Shares
 from ..journal.attempts import shape
 from ..model.state.state import Job, State
 from .held_work import kept
-from .plan import inputs, pool_of
+from .plan import current_capacity, inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class ProjectUsage:
     """The usage of one kind by one project, in whole units.
 
     project: the project; or the holder that stands for members who left it.
@@ -46,7 +46,7 @@ def held(state: State, quota: Quota) -> dict[str, Resources]:
         holder = quota.holder(job.user, job.project)
         found[holder] = plus(found.get(holder, {}), job.demand)
     if rows := list(_kept(state, quota)):
-        free = minus(shares(state, quota).pool, total(found.values()))
+        free = minus(shares(state, quota).capacity, total(found.values()))
         for job, demand in rows:
             if fits(demand, free):
                 found[job.project], free = plus(found.get(job.project, {}), demand), minus(free, demand)
@@ -65,10 +65,10 @@ def _kept(state: State, quota: Quota) -> Iterator[tuple[Job, Resources]]:
 
 def shares(state: State, quota: Quota) -> Shares:
     """Return what the quota promises of the fleet, as the runners of the settings reported it last."""
-    return Shares(quota, pool_of(state, replace(inputs(state), quota=quota)).total())
+    return Shares(quota, current_capacity(state, replace(inputs(state), quota=quota)).total())
 
 
-def usage(state: State, quota: Quota) -> list[Use]:
+def usage(state: State, quota: Quota) -> list[ProjectUsage]:
     """Return one row for each project and kind that has a share or is held, sorted by name."""
     promised, holds = shares(state, quota), held(state, quota)
     rows = []
@@ -77,5 +77,5 @@ def usage(state: State, quota: Quota) -> list[Use]:
         borrowed = promised.borrowed(project, used)
         for kind in sorted({*units, *used}):
             row = (units.get(kind, 0), used.get(kind, 0), borrowed.get(kind, 0))
-            rows.append(Use(project=project, kind=kind, share=row[0], used=row[1], borrowed=row[2]))
+            rows.append(ProjectUsage(project=project, kind=kind, share=row[0], used=row[1], borrowed=row[2]))
     return rows

@@ -9,10 +9,10 @@ from bastion.quota.quota import QuotaError
 from bastion.quota.quota_file import parse as parse_quota
 
 from ..model import layout
-from ..model.errors import Missing, Newer, RecordError, TooLarge
+from ..model.errors import NewerVersion, ObjectNotFound, RecordError, TooLarge
 from ..model.interfaces import Bucket, Clock
 from ..model.settings import config
-from ..model.state.admin_file_status import File
+from ..model.state.admin_file_status import AdminFileStatus
 from ..model.state.state import State
 from ..model.stored.events import FileBroken, FileChanged
 from .task_results import AdminFilesRead, FileRead
@@ -30,14 +30,14 @@ def read(bucket: Bucket, clock: Clock) -> AdminFilesRead:
 def _read(bucket: Bucket, file: str) -> FileRead:
     try:
         found = bucket.read(KEYS[file], FILE_BYTES_MAX)
-    except Missing:
+    except ObjectNotFound:
         return FileRead(file, "", None)
     except TooLarge as error:
         return FileRead(file, "too large", None, str(error))
     return FileRead(file, found.version, found.data)
 
 
-def _deleted(file: str, known: File) -> FileChanged | FileBroken:
+def _deleted(file: str, known: AdminFileStatus) -> FileChanged | FileBroken:
     if not known.text:
         # There never was a good version: the file counts as one that never existed.
         return FileChanged(file=file, version="", text="")
@@ -65,7 +65,7 @@ def note(
             raise RecordError(f"config.toml: {'; '.join(wrong)}")
     except UnicodeDecodeError as error:
         yield FileBroken(file=seen.file, version=seen.version, problem=f"it is not UTF-8: {error}")
-    except (QuotaError, RecordError, Newer) as error:
+    except (QuotaError, RecordError, NewerVersion) as error:
         yield FileBroken(file=seen.file, version=seen.version, problem=str(error)[:4096])
     else:
         yield FileChanged(file=seen.file, version=seen.version, text=text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..model.errors import Deposed
+from ..model.errors import LeadershipLost
 from ..model.interfaces import Clock, Tasks
 from .task_results import BackgroundTask, Done, Failed, R
 
@@ -47,12 +47,12 @@ class BackgroundTasks:
         return [Done(end.task, end.result) if end.error is None else Failed(end.task, end.error) for end in ends]
 
     def finish(self, task: BackgroundTask[R], work: Callable[[], R]) -> None:
-        """Run `work` as this task, after an equal one that still runs, and wait for its end. Raises `Deposed`."""
+        """Run `work` as this task, after an equal one that still runs, and wait for its end. Raises `LeadershipLost`."""
         begun = ended = False
         while not ended:
             begun = begun or self.start(task, work)
             self._tasks.wait(1.0)
             for end in self.finished():
-                if isinstance(end, Failed) and isinstance(end.error, Deposed):
+                if isinstance(end, Failed) and isinstance(end.error, LeadershipLost):
                     raise end.error
                 ended = ended or (begun and end.task == task)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..model import layout
-from ..model.errors import BucketError, Newer
+from ..model.errors import BucketError, NewerVersion
 from ..model.interfaces import Bucket, Clock, Map
 from ..schedule.desired import Desired
 from .liveness import WorkerKey
@@ -41,7 +41,7 @@ class BeatReader:
         """Read new facts. Return None if that is not possible now: the next heartbeat asks again."""
         try:
             return FactsRead(*named, read_facts(self._bucket, *named))
-        except (BucketError, Newer):
+        except (BucketError, NewerVersion):
             return None
 
     def _list(self, prefix: str) -> dict[WorkerKey, str]:

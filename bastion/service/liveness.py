@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..model.interfaces import AttemptKey
 from ..model.state.state import State
 from ..model.stored.records import BEAT_S
-from .observations import Silent
+from .observations import SilentWorker
 
 BEATS_MISSED = 3
 """The missed heartbeats, seen in as many listings, after which a worker is lost."""
@@ -60,7 +60,7 @@ class Liveness:
         self._beats = {}
         self._patience = _as_long_again(seconds)
 
-    def judge(self, live: Iterable[WorkerKey], listed: Mapping[WorkerKey, str], at: float) -> list[Silent]:
+    def judge(self, live: Iterable[WorkerKey], listed: Mapping[WorkerKey, str], at: float) -> list[SilentWorker]:
         """Return the workers that count as lost, after a good listing taken at monotonic time `at`.
 
         A silent worker is lost after three missed heartbeats and three good listings. But if many workers, and most of
@@ -92,7 +92,7 @@ class Liveness:
             for key in silent:
                 kept[key] = _Beat(kept[key].version, at, 1, _as_long_again(at - kept[key].since))
             silent = []
-        return [Silent(key, worker, at - kept[key, worker].since) for key, worker in silent]
+        return [SilentWorker(key, worker, at - kept[key, worker].since) for key, worker in silent]
 
 
 def _as_long_again(seconds: float) -> float:

@@ -13,7 +13,7 @@ from ..journal.journal import Journal, take_over
 from ..journal.leadership import PATIENCE_S, LeaderTime, LeaderWindow, StatusBeat, read, vacant
 from ..journal.own_log import OwnLog
 from ..journal.recover import load
-from ..model.errors import BucketError, Deposed, LostEnd, OffTime, RunnerError
+from ..model.errors import BucketError, ClockMismatch, JournalEndLost, LeadershipLost, RunnerError
 from ..model.state.interning import one
 from ..model.state.state import State
 from ..model.stored.events import Epoch
@@ -75,7 +75,7 @@ def run(
 ) -> None:
     """Run the bastion until `stopping`.
 
-    Raises `Deposed` if another bastion took over, `LostEnd` if the journal lost its end.
+    Raises `LeadershipLost` if another bastion took over, `JournalEndLost` if the journal lost its end.
     """
     bastion = take_up(doors, me, stopping, poll_s, takeover=takeover)
     if bastion is None:
@@ -86,7 +86,7 @@ def run(
             doors.tasks.wait(bastion.idle_s())
         bastion.close()
         log.info("stopped; what runs goes on")
-    except LostEnd as lost:
+    except JournalEndLost as lost:
         bastion.give_up(lost)
         raise
     finally:
@@ -116,7 +116,7 @@ def take_up(
     while takeover or stand_by(doors, me, stopping):
         try:
             return begin(doors, me, poll_s)
-        except OffTime as off:
+        except ClockMismatch as off:
             if str(off) != said:
                 log.warning("standing by: %s", off)
             # The first retry is soon: only the second request writes the reason into `clock.json`.
@@ -130,11 +130,11 @@ def take_up(
 def turn(bastion: Bastion) -> None:
     """Run one tick. An error in it becomes a problem to show and does not end the loop; decisions made so far are kept.
 
-    Raises `Deposed` and `LostEnd`.
+    Raises `LeadershipLost` and `JournalEndLost`.
     """
     try:
         bastion.tick()
-    except (Deposed, LostEnd):
+    except (LeadershipLost, JournalEndLost):
         raise
     except Exception as error:
         log.exception("tick %d", bastion.ticks)
@@ -175,20 +175,20 @@ def stand_by(doors: ServiceContext, me: ThisBastion, stopping: Callable[[], bool
 def begin(doors: ServiceContext, me: ThisBastion, poll_s: float | None = None) -> Bastion:
     """Take the next epoch with an append, then write `status.json` at once. Nothing else happens before that.
 
-    Raises with nothing written: `Newer` if a newer version of Bastion was at work here; `OffTime` if the clock is
-    wrong; `LostEnd` if the bucket knows of more than the end of the journal.
+    Raises with nothing written: `NewerVersion` if a newer version of Bastion was at work here; `ClockMismatch` if the clock is
+    wrong; `JournalEndLost` if the bucket knows of more than the end of the journal.
     """
-    fence = LeaderWindow(doors.clock)
+    window = LeaderWindow(doors.clock)
     _, version = _patiently(doors, lambda: read(doors.bucket))
-    journal, time, began = _epoch(doors, me, fence)
-    beacon = StatusBeat(doors.bucket, doors.clock, fence, version, began)
+    journal, time, began = _epoch(doors, me, window)
+    beacon = StatusBeat(doors.bucket, doors.clock, window, version, began)
     own_log = OwnLog(doors.bucket, doors.clock, journal.epoch)
     log.addHandler(own_log)
     bastion = Bastion(
         doors=doors,
         journal=journal,
         time=time,
-        fence=fence,
+        window=window,
         beacon=beacon,
         own_log=own_log,
         status=lambda bastion, state: status_of(bastion, me, state),
@@ -201,7 +201,7 @@ def begin(doors: ServiceContext, me: ThisBastion, poll_s: float | None = None) -
     return bastion
 
 
-def _epoch(doors: ServiceContext, me: ThisBastion, fence: LeaderWindow) -> tuple[Journal, LeaderTime, tuple[int, str]]:
+def _epoch(doors: ServiceContext, me: ThisBastion, window: LeaderWindow) -> tuple[Journal, LeaderTime, tuple[int, str]]:
     """Return the journal, which is ours from here on; the time; and the end that the journal had before."""
     while True:
         state, upto = _load(doors)
@@ -211,7 +211,7 @@ def _epoch(doors: ServiceContext, me: ThisBastion, fence: LeaderWindow) -> tuple
         journal.epoch = state.epoch + 1
         began, first = (state.seq, state.head), doors.clock.monotonic()
         if take_over(journal, Epoch(epoch=state.epoch + 1, host=me.host, pid=me.pid, version=VERSION)):
-            fence.confirm(first)
+            window.confirm(first)
             return journal, time, began
 
 
@@ -227,7 +227,7 @@ def _load(doors: ServiceContext) -> tuple[State, int]:
 
 
 def _time(doors: ServiceContext, state: State) -> LeaderTime:
-    """Return the time, checked against the store's clock if there is one. Raises `OffTime`."""
+    """Return the time, checked against the store's clock if there is one. Raises `ClockMismatch`."""
     store = doors.store_clock
     asked = _patiently(doors, lambda: store.held(state.now)) if store else None
     return LeaderTime(doors.clock, state.now, asked)

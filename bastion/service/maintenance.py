@@ -10,10 +10,10 @@ from typing import Any
 from ..journal import snapshot
 from ..journal.leadership import StatusBeat
 from ..journal.own_log import OwnLog
-from ..journal.retirement import Retired, remove
+from ..journal.retirement import RetiredJobs, remove
 from ..model.clocks import ClockReading
 from ..model.errors import RunnerError
-from ..model.interfaces import Bucket, Builds, Clock, Ids, Runners, Tasks
+from ..model.interfaces import Bucket, BuildService, Clock, Ids, Runners, Tasks
 from ..model.settings.config import Config
 from ..model.state.state import State
 from ..model.stored.records import BEAT_S
@@ -23,8 +23,8 @@ from ..schedule.desired import Desired
 from . import admin_files
 from .background_tasks import BackgroundTasks, then
 from .heartbeat import BeatReader
-from .observations import BuildEnded, Trouble
-from .received_request import Authors
+from .observations import BuildEnded, UnreadableObject
+from .received_request import RequestAuthors
 from .reconcile import Reconciler
 from .task_results import (
     AdminFilesRead,
@@ -79,13 +79,13 @@ class ServiceContext:
     ids: Ids
     tasks: Tasks
     snapshot: Callable[[], object]
-    builds: Builds | None = None
+    builds: BuildService | None = None
     vet: Callable[[Config], Iterable[str]] = lambda _: ()
     store_clock: StoreClock | None = None
-    authors: Authors | None = None
+    authors: RequestAuthors | None = None
 
 
-class Agenda:
+class DueTimes:
     """The times at which work is due next, on the monotonic clock. Work that was never done is due at once."""
 
     def __init__(self, clock: Clock) -> None:
@@ -136,7 +136,7 @@ class Maintenance:
     tasks: its tasks, by their types.
     beacon: the writer of `status.json`.
     own_log: the bastion's own log.
-    look: checks the journal; raises `LostEnd` if it is not there as it was written.
+    look: checks the journal; raises `JournalEndLost` if it is not there as it was written.
     ear: reads heartbeats and facts.
     reconcilers: one for each runner.
     agenda: when each chore is due.
@@ -149,12 +149,12 @@ class Maintenance:
     look: Callable[[], None]
     ear: BeatReader
     reconcilers: Sequence[Reconciler]
-    agenda: Agenda = field(init=False)
+    agenda: DueTimes = field(init=False)
     _leftovers: bool = True
     _snapshot_seq: int = 0
 
     def __post_init__(self) -> None:
-        self.agenda = Agenda(self.doors.clock)
+        self.agenda = DueTimes(self.doors.clock)
         self.agenda.take(CLOCK, CLOCK_S)  # the start has just asked it
 
     def hurry(self) -> None:
@@ -172,11 +172,11 @@ class Maintenance:
             self.tasks.start(STATUS, self._writes(status()))
 
     def end_log(self) -> None:
-        """Write the last lines of the own log, and wait until that has ended, well or not. Raises `Deposed`."""
+        """Write the last lines of the own log, and wait until that has ended, well or not. Raises `LeadershipLost`."""
         self.tasks.finish(LOG, then(self.own_log.send, LogSent()))
 
     def end_status(self, status: Status) -> None:
-        """Write the last heartbeat, and wait until that has ended. Raises `Deposed`."""
+        """Write the last heartbeat, and wait until that has ended. Raises `LeadershipLost`."""
         self.tasks.finish(STATUS, self._writes(status))
 
     def begin(self, seen: TickSummary) -> None:
@@ -201,7 +201,7 @@ class Maintenance:
         """Remove objects whose effect is in the journal. Return False if an earlier removal is still running."""
         return self.tasks.start(REMOVAL, then(lambda: self.doors.bucket.delete(keys), ObjectsRemoved()))
 
-    def retire(self, retirable: Callable[[], Retired]) -> None:
+    def retire(self, retirable: Callable[[], RetiredJobs]) -> None:
         """Begin to remove jobs that ended long ago, if it is due."""
         if self.agenda.take(RETIREMENT, RETIRE_S) and (retired := retirable()).jobs:
             bucket, at_once = self.doors.bucket, self.doors.tasks.map
@@ -241,11 +241,11 @@ class Maintenance:
 
     def _look_at(self, builds: Sequence[str]) -> BuildsSeen:
         if self.doors.builds is None:
-            return BuildsSeen([Trouble("nobody here can be asked about the builds that jobs wait for")])
+            return BuildsSeen([UnreadableObject("nobody here can be asked about the builds that jobs wait for")])
         ended = self.doors.builds.ended(builds)
         return BuildsSeen(
             [
-                Trouble(str(end)) if isinstance(end, RunnerError) else BuildEnded(name, end)
+                UnreadableObject(str(end)) if isinstance(end, RunnerError) else BuildEnded(name, end)
                 for name, end in ended.items()
             ]
         )

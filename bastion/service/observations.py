@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..journal.attempts import build_ended
-from ..model.interfaces import AttemptKey, Built
+from ..model.interfaces import AttemptKey, BuildResult
 from ..model.state.state import AttemptState, Cause, State
 from ..model.stored.events import (
     AnyEvent,
@@ -64,7 +64,7 @@ class FactsRead:
 
 
 @dataclass(frozen=True, slots=True)
-class Silent:
+class SilentWorker:
     """A worker that counts as lost, because its heartbeat has not changed for too long.
 
     key: the attempt.
@@ -104,7 +104,7 @@ class MachinesAwaited:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class UnreadableObject:
     """Something in the bucket that cannot be understood; for `bastion status`."""
 
     what: str
@@ -126,10 +126,10 @@ class BuildEnded:
     """
 
     build: str
-    end: Built
+    end: BuildResult
 
 
-Sighting = ClaimRead | FactsRead | Silent | CapacityRead | MachinesAwaited | BuildEnded | Trouble | Stray
+Sighting = ClaimRead | FactsRead | SilentWorker | CapacityRead | MachinesAwaited | BuildEnded | UnreadableObject | Stray
 
 
 def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
@@ -139,13 +139,13 @@ def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
             yield from _claim(state, seen)
         case FactsRead():
             yield from _facts(state, seen, now)
-        case Silent():
+        case SilentWorker():
             yield from _silent(state, seen, now)
         case BuildEnded():
             yield from build_ended(state, seen.build, seen.end)
         case MachinesAwaited():
             yield from _awaited(state, seen)
-        case Trouble() | Stray():
+        case UnreadableObject() | Stray():
             return
         case CapacityRead():
             known = state.capacity.get(seen.runner), state.offers.get(seen.runner)
@@ -211,7 +211,7 @@ def _awaited(state: State, seen: MachinesAwaited) -> Iterator[AnyEvent]:
         yield Waiting(job=key.job, task=key.task, attempt=key.attempt, reason=said)
 
 
-def _silent(state: State, seen: Silent, now: datetime) -> Iterator[AnyEvent]:
+def _silent(state: State, seen: SilentWorker, now: datetime) -> Iterator[AnyEvent]:
     key, attempt = seen.key, state.attempt(seen.key)
     if attempt is not None and attempt.state is AttemptState.RUNNING and attempt.workers[seen.worker].cause is None:
         why = f"worker {seen.worker} has been silent for {seen.seconds:.0f} s"

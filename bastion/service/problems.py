@@ -7,7 +7,7 @@ from collections import UserDict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from ..model.state.unreachable import Blind
+from ..model.state.unreachable import Unreachable
 from ..model.wording import one_line, told
 from .task_results import BackgroundTask, Done, Failed, RunnerSeen
 
@@ -52,7 +52,7 @@ class Problems(UserDict[str, str]):
         """Record that all is well at this place."""
         self.pop(where, None)
 
-    def lines(self, blind: Mapping[str, Blind], now: datetime) -> list[str]:
+    def lines(self, blind: Mapping[str, Unreachable], now: datetime) -> list[str]:
         """Return one line for each problem. An unreachable runner, in `blind`, gets the line that its jobs show."""
         told = {str(BackgroundTask(RunnerSeen, name)): one.told(name, now) for name, one in blind.items()}
         return [told.get(where, f"{where}: {what}") for where, what in sorted(self.items())]

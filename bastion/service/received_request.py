@@ -53,7 +53,7 @@ class ReceivedRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Authors:
+class RequestAuthors:
     """The accounts that may ask in each user's name, where the store tells which account wrote a request.
 
     own: number of the bastion's own account: it and root may write in the name of any user.

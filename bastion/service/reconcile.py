@@ -18,13 +18,22 @@ import msgspec
 from ..journal.leadership import LeaderWindow
 from ..model import layout
 from ..model.codec import decode, encode
-from ..model.errors import BucketError, Deposed, Later, Missing, Newer, RecordError, RunnerError, TooLarge
-from ..model.interfaces import AttemptKey, Bucket, Clock, Ids, Machine, Runner, Sight
+from ..model.errors import (
+    BucketError,
+    LeadershipLost,
+    NewerVersion,
+    NotReady,
+    ObjectNotFound,
+    RecordError,
+    RunnerError,
+    TooLarge,
+)
+from ..model.interfaces import AttemptKey, Bucket, Clock, Ids, Machine, MachineExistence, Runner
 from ..model.state.state import AttemptState
-from ..model.stored.records import PAPER_BYTES_MAX, AnyClaim, Claim, Facts
-from ..schedule.desired import Desired, order, stop_order, world
+from ..model.stored.records import RECORD_BYTES_MAX, AnyClaim, Claim, Facts
+from ..schedule.desired import Desired, order, peers, stop_order
 from ..stores.create_once import create_once
-from .observations import CapacityRead, ClaimRead, FactsRead, MachinesAwaited, Sighting, Stray, Trouble
+from .observations import CapacityRead, ClaimRead, FactsRead, MachinesAwaited, Sighting, Stray, UnreadableObject
 from .spec_cache import SpecCache
 
 ASK_S = 60.0
@@ -59,13 +68,13 @@ class Reconciler:
     bucket: the bucket of the bastion.
     clock: the monotonic clock.
     ids: source of nonces for void claims.
-    fence: says whether runners may be called now.
+    window: says whether runners may be called now.
     specs: cache of the specs that orders are made of.
     epoch: the epoch of this bastion.
     desired: returns the desired attempts of all runners.
     now: the time that decisions use.
     at_once: maps a function over items concurrently; an exception takes the place of its result.
-    verify: checks `status.json`; True if no later epoch is there, False if unknown. Raises `Deposed`.
+    verify: checks `status.json`; True if no later epoch is there, False if unknown. Raises `LeadershipLost`.
     asked: monotonic time at which the machines of each attempt were last requested.
     images: the pinned image of each attempt's order.
     written: keys of objects that are known to be in the bucket.
@@ -81,7 +90,7 @@ class Reconciler:
     bucket: Bucket
     clock: Clock
     ids: Ids
-    fence: LeaderWindow
+    window: LeaderWindow
     specs: SpecCache
     epoch: int
     desired: Callable[[], tuple[Desired, ...]]
@@ -101,7 +110,7 @@ class Reconciler:
     def turn(self) -> list[Sighting]:
         """Make one pass and return what was observed.
 
-        Raises `RunnerError` if the runner is unreachable, `Deposed` if a machine is of a later epoch that really
+        Raises `RunnerError` if the runner is unreachable, `LeadershipLost` if a machine is of a later epoch that really
         exists.
         """
         shown = self.runner.list()
@@ -123,10 +132,10 @@ class Reconciler:
         self._sweep(machines, rows)
         seen += _awaited(rows, self.runner.waiting())
         refused, self.refused = self.refused, []
-        return seen + [Trouble(what) for what in refused] + list(self._strays(shown, machines))
+        return seen + [UnreadableObject(what) for what in refused] + list(self._strays(shown, machines))
 
     def _verify(self, shown: Iterable[Machine]) -> None:
-        """Check later epochs in a listing against `status.json`. Raises `Deposed` if one of them is true.
+        """Check later epochs in a listing against `status.json`. Raises `LeadershipLost` if one of them is true.
 
         A listing alone deposes no bastion. One check serves all new claims, and there is at most one in `STRAY_S`: a
         bastion may act for as long without a write of its own.
@@ -155,7 +164,7 @@ class Reconciler:
         self.asked = {key: at for key, at in self.asked.items() if key in rows}
         self.images = {key: image for key, image in self.images.items() if key in rows}
         self.looked = {named: at for named, at in self.looked.items() if named[0] in rows}
-        self.written &= {paper(key) for key in rows for paper in (layout.order, layout.stop, layout.world)}
+        self.written &= {paper(key) for key in rows for paper in (layout.order, layout.stop, layout.peers)}
         self.poked &= {post.machine for row in rows.values() for post in row.posts}
 
     def _paper(self, row: Desired, listed: Listed, waiting: Container[AttemptKey]) -> list[Sighting]:
@@ -163,7 +172,7 @@ class Reconciler:
         if row.state is AttemptState.STARTING:
             self._write(layout.order(row.key), lambda: self._order(row))
         elif row.state is AttemptState.RUNNING and len(row.posts) > 1:
-            self._write(layout.world(row.key), lambda: encode(world(row)))
+            self._write(layout.peers(row.key), lambda: encode(peers(row)))
         elif row.state is AttemptState.STOPPING:
             self._write(layout.stop(row.key), lambda: encode(stop_order(row)))
         unseen = [i for i, post in enumerate(row.posts) if not post.machine and not post.over]
@@ -196,8 +205,8 @@ class Reconciler:
 
     def _claim(self, row: Desired, worker: int) -> list[Sighting]:
         try:
-            data = self.bucket.read(layout.claim(row.key, worker), PAPER_BYTES_MAX).data
-        except Missing:
+            data = self.bucket.read(layout.claim(row.key, worker), RECORD_BYTES_MAX).data
+        except ObjectNotFound:
             return []
         except TooLarge:
             data = b""  # handle it like a damaged one
@@ -253,7 +262,7 @@ class Reconciler:
         missing = any(not post.machine and not listed.get((row.key, i)) for i, post in enumerate(row.posts))
         ready = layout.order(row.key) in self.written
         due = self.clock.monotonic() - self.asked.get(row.key, float("-inf")) > ASK_S
-        if missing and ready and due:  # no slow read here: it would come between the check of the fence and the call
+        if missing and ready and due:  # no slow read here: it would come between the check of the window and the call
             placement = replace(row.placement, image=self.images[row.key])
             if self._call(self.runner.create, placement):
                 self.asked[row.key] = self.clock.monotonic()
@@ -265,9 +274,9 @@ class Reconciler:
         if not self.runner.is_of(machine, row.key, worker):  # an older version accepted this claim without this check
             return [] if listed.get((row.key, worker)) else [FactsRead(row.key, worker, None, gone=True)]
         sight = self.runner.look(machine)
-        if sight is Sight.THERE and (row.posts[worker].exited or self._overdue(row)):
+        if sight is MachineExistence.THERE and (row.posts[worker].exited or self._overdue(row)):
             self._call(self.runner.delete, machine)
-        if sight is not Sight.GONE:
+        if sight is not MachineExistence.GONE:
             return []
         # This read begins after the machine was gone: no later facts can follow.
         facts = read_facts(self.bucket, row.key, worker)
@@ -296,10 +305,10 @@ class Reconciler:
     def _call(self, verb: Callable[[Any], None], what: Any) -> bool:
         """Call the runner, if this bastion may still act. Return False if that failed: a later turn tries again."""
         try:
-            if self.fence.may_act():
+            if self.window.may_act():
                 verb(what)
                 return True
-        except Later:
+        except NotReady:
             return False
         except Exception as error:  # any error at all: a failure for one attempt must not block the others
             self.refused.append(str(error) if isinstance(error, RunnerError) else repr(error))
@@ -317,14 +326,14 @@ def ask_capacity(runner: Runner) -> CapacityRead:
 def read_facts(bucket: Bucket, key: AttemptKey, worker: int) -> Facts | None:
     """Return a worker's facts; None if there are none, or if they are damaged, which is logged.
 
-    Raises `BucketError`, and `Newer`.
+    Raises `BucketError`, and `NewerVersion`.
     """
     try:
         name = layout.facts(key, worker)
-        return decode(bucket.read(name, PAPER_BYTES_MAX).data, Facts, name)
-    except Newer:
+        return decode(bucket.read(name, RECORD_BYTES_MAX).data, Facts, name)
+    except NewerVersion:
         raise
-    except Missing:
+    except ObjectNotFound:
         return None
     except RecordError as damage:
         log.warning("%s; what it told is lost, unless its worker tells it again", damage)
@@ -335,7 +344,7 @@ def _claim_of(data: bytes, key: AttemptKey, worker: int) -> Claim:
     """Decode a claim. An unreadable one does not count as void: its writer may be alive. Raises `RecordError`."""
     try:
         claim = decode(data, Claim, layout.claim(key, worker))
-    except Newer:
+    except NewerVersion:
         any_version = decode(data, AnyClaim, layout.claim(key, worker))
         claim = Claim(**msgspec.structs.asdict(any_version))
     if not claim.void and not claim.machine:
@@ -377,13 +386,13 @@ def _unlisted(row: Desired, listed: Listed) -> list[int]:
 def _unless_blind(told: Any) -> list[Sighting]:
     """Return the observations of one row. None if the store or the runner did not answer: the next turn asks again.
 
-    No other attempt waits for this one. Raises `Deposed`; any other error becomes a `Trouble`.
+    No other attempt waits for this one. Raises `LeadershipLost`; any other error becomes a `UnreadableObject`.
     """
     if isinstance(told, (BucketError, RunnerError)):
         return []
-    if isinstance(told, Deposed):
+    if isinstance(told, LeadershipLost):
         raise told
     if isinstance(told, Exception):
-        return [Trouble(str(told) if isinstance(told, RecordError) else repr(told))]
+        return [UnreadableObject(str(told) if isinstance(told, RecordError) else repr(told))]
     sightings: list[Sighting] = told
     return sightings

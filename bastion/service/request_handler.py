@@ -31,7 +31,7 @@ from ..model.stored.events import (
 from ..model.stored.requests import AboutAll, AboutJob, Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
 from ..schedule.admission import complaints
 from ..schedule.permissions import not_for, refusal
-from ..schedule.plan import Inputs, pool_of
+from ..schedule.plan import DecisionInputs, current_capacity
 from ..schedule.runner_choice import RunnerChoice, places
 from .received_request import LONG_AGO, ReceivedRequest
 
@@ -48,7 +48,7 @@ class RequestHandler:
     Capacity and allowed shapes are computed once in a tick: no request changes them.
     """
 
-    def __init__(self, state: State, inputs: Inputs) -> None:
+    def __init__(self, state: State, inputs: DecisionInputs) -> None:
         self._state, self._inputs = state, inputs
         self._faults_of = cache(self._found_faults)
 
@@ -71,7 +71,7 @@ class RequestHandler:
     @cached_property
     def _sides(self) -> tuple[Resources, ...] | None:
         """The capacity of each partition; None if no runner has reported yet."""
-        return pool_of(self._state, self._inputs).of_sides() if self._state.capacity else None
+        return current_capacity(self._state, self._inputs).of_partitions() if self._state.capacity else None
 
     @cached_property
     def _places(self) -> RunnerChoice:

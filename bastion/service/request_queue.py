@@ -12,12 +12,12 @@ import msgspec
 from ..model.errors import BucketError
 from ..model.interfaces import Stat
 from ..model.layout import job_id
-from ..model.settings.user_limits import Crowd
+from ..model.settings.user_limits import RequestCounters
 from ..model.state.state import ENDED, State
 from ..model.stored.events import AnyEvent, JobRejected, OfRequest, RequestRejected, RequestsDropped
 from ..model.stored.requests import Cancel, Submit
 from ..schedule.permissions import refusal
-from ..schedule.plan import Inputs
+from ..schedule.plan import DecisionInputs
 from . import request_reader
 from .maintenance import ServiceContext
 from .problems import Problems
@@ -67,7 +67,7 @@ class RequestQueue:
     def __init__(self, doors: ServiceContext, troubles: Problems, state: State) -> None:
         self.backlog = False
         self.done: dict[str, None] = {}
-        self.crowd = Crowd(state)
+        self.crowd = RequestCounters(state)
         self.stuck: dict[str, float] = {}
         self._bucket, self._at_once, self._clock, self._troubles = doors.bucket, doors.tasks.map, doors.clock, troubles
         self._authors = doors.authors
@@ -137,7 +137,7 @@ class RequestQueue:
         return mail
 
     def judge(
-        self, mail: QueuedRequests, state: State, inputs: Inputs, now: datetime, add: Callable[[AnyEvent], bool]
+        self, mail: QueuedRequests, state: State, inputs: DecisionInputs, now: datetime, add: Callable[[AnyEvent], bool]
     ) -> None:
         """Turn requests into events and pass them to `add`.
 
@@ -168,7 +168,7 @@ class RequestQueue:
         self._dropped |= turn.dropped
         self.done |= dict.fromkeys(sorted(turn.dropped))  # a set has another order in each process
 
-    def limited(self, state: State, now: datetime, inputs: Inputs) -> dict[str, str]:
+    def limited(self, state: State, now: datetime, inputs: DecisionInputs) -> dict[str, str]:
         """Return the users from whom no more requests are accepted today, each with the reason."""
         limits = inputs.config.limits
         told = ((user, self.crowd.too_many(user, state, now, limits)) for user in self.crowd.senders())
@@ -189,7 +189,12 @@ class _Turn:
     """The handling of requests in one tick, with the limits of each user."""
 
     def __init__(
-        self, crowd: Crowd, state: State, inputs: Inputs, now: datetime, add: Callable[[AnyEvent], bool]
+        self,
+        crowd: RequestCounters,
+        state: State,
+        inputs: DecisionInputs,
+        now: datetime,
+        add: Callable[[AnyEvent], bool],
     ) -> None:
         self.dropped: set[str] = set()
         self._crowd, self._state, self._inputs, self._now, self._add = crowd, state, inputs, now, add

@@ -12,14 +12,14 @@ from itertools import chain, islice
 from msgspec import UNSET
 
 from ..model import layout
-from ..model.errors import BastionError, Missing, TooLarge
+from ..model.errors import BastionError, ObjectNotFound, TooLarge
 from ..model.interfaces import Bucket, Stat
 from ..model.job.start_conditions import conditions
 from ..model.layout import job_id
 from ..model.state.state import State
 from ..model.stored.requests import NAMELESS, REQUEST_BYTES_MAX, Cancel, Submit, Top, Update, names_of, parse
 from ..model.wording import one_line
-from .received_request import Authors, ReceivedRequest
+from .received_request import ReceivedRequest, RequestAuthors
 
 READS_MAX = 2_000
 READ_BYTES_MAX = 32 * 1024**2
@@ -129,7 +129,9 @@ def age(found: Stat | ReceivedRequest) -> tuple[datetime, str]:
     return found.stored if isinstance(found, ReceivedRequest) else found.modified, found.key
 
 
-def read(bucket: Bucket, stat: Stat, *, recall: bool = False, authors: Authors | None = None) -> ReceivedRequest | None:
+def read(
+    bucket: Bucket, stat: Stat, *, recall: bool = False, authors: RequestAuthors | None = None
+) -> ReceivedRequest | None:
     """Read one request. Return None if it is gone. Raises `BucketError`.
 
     `authors` checks the account that wrote the request; None means no check. With `recall`, a submit is also checked
@@ -146,7 +148,7 @@ def read(bucket: Bucket, stat: Stat, *, recall: bool = False, authors: Authors |
         return letter(None, large, job=NAMELESS)
     try:
         stored = bucket.read(stat.key, REQUEST_BYTES_MAX)
-    except Missing:
+    except ObjectNotFound:
         return None
     except TooLarge as error:  # only its owner was read, not its data
         if forged := _forged(letter(None), error.owner, authors):
@@ -166,7 +168,7 @@ def read(bucket: Bucket, stat: Stat, *, recall: bool = False, authors: Authors |
     return letter(request)
 
 
-def _forged(letter: ReceivedRequest, owner: int | None, authors: Authors | None) -> ReceivedRequest | None:
+def _forged(letter: ReceivedRequest, owner: int | None, authors: RequestAuthors | None) -> ReceivedRequest | None:
     """Return the rejection of a request in another user's name; None if it is genuine.
 
     The rejection counts as a request of the account that wrote it.
@@ -180,7 +182,7 @@ def _has_been(bucket: Bucket, job: str) -> bool:
     """Return True if a job of this id was here before and has ended."""
     try:
         bucket.read(layout.ended(job))
-    except Missing:
+    except ObjectNotFound:
         return False
     return True
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 
 from ..journal.recover import command_of, proven
 from ..model.codec import encode
-from ..model.errors import Missing, RecordError
+from ..model.errors import ObjectNotFound, RecordError
 from ..model.interfaces import Bucket
 from ..model.job.spec import JobSpec
 from ..model.job.spec_changes import revised
@@ -49,7 +49,7 @@ class SpecCache:
             return known[0]
         try:
             events = proven(self._bucket, seq).events
-        except Missing as missing:
+        except ObjectNotFound as missing:
             raise RecordError(f"the spec of {job} is not there: {missing}") from missing
         if index >= len(events) or not isinstance(events[index], Submitted):
             raise RecordError(f"the spec of {job} is not event {index} of journal object {seq}")

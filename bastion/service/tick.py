@@ -16,7 +16,7 @@ from ..journal.leadership import LeaderTime, LeaderWindow, StatusBeat
 from ..journal.own_log import OwnLog
 from ..journal.retirement import retirable
 from ..model.clocks import ClockReading, words
-from ..model.errors import BucketError, Deposed, LostEnd
+from ..model.errors import BucketError, JournalEndLost, LeadershipLost
 from ..model.interfaces import AttemptKey, Runner
 from ..model.state.state import AttemptState
 from ..model.stored.events import AnyEvent, Forgotten, Submitted
@@ -54,7 +54,7 @@ from .task_results import (
     StopAsked,
     TaskResult,
 )
-from .watchdog import LAG_S, Vitals, Watchdog
+from .watchdog import LAG_S, TickMeasurements, Watchdog
 
 FORGET_S, OVERLOOKED_S = 60.0, 300.0
 
@@ -68,7 +68,7 @@ class Bastion:
     doors: the service context.
     journal: the journal of this epoch, with the state.
     time: the time that decisions use.
-    fence: the time window in which runners may be called.
+    window: the time window in which runners may be called.
     beacon: the writer of `status.json`.
     own_log: the bastion's own log, which is sent to the bucket.
     status: builds the content of `status.json` for a bastion and "running" or "stopped".
@@ -89,13 +89,13 @@ class Bastion:
     doors: ServiceContext
     journal: Journal
     time: LeaderTime
-    fence: LeaderWindow
+    window: LeaderWindow
     beacon: StatusBeat
     own_log: OwnLog
     status: Callable[[Bastion, str], Status]
     poll_s: float | None = None
     specs: SpecCache = field(init=False)
-    inputs: plan.Inputs = field(init=False)
+    inputs: plan.DecisionInputs = field(init=False)
     rows: tuple[Desired, ...] = ()
     ticks: int = 0
     last_tick: datetime = field(init=False)
@@ -104,7 +104,7 @@ class Bastion:
     mail: RequestQueue = field(init=False)
     tasks: BackgroundTasks = field(init=False)
     watchman: Watchdog = field(default_factory=Watchdog)
-    vitals: Vitals = field(init=False)
+    vitals: TickMeasurements = field(init=False)
     _lineup: PendingJobs = field(default_factory=PendingJobs)
     _watch: Liveness = field(default_factory=Liveness)
     _checkpoints: Checkpoints = field(default_factory=Checkpoints)
@@ -116,7 +116,7 @@ class Bastion:
     def __post_init__(self) -> None:
         doors, state = self.doors, self.journal.state
         self.tasks = BackgroundTasks(doors.tasks, doors.clock)
-        self.vitals = Vitals(decided=doors.clock.monotonic())
+        self.vitals = TickMeasurements(decided=doors.clock.monotonic())
         self.specs = SpecCache(doors.bucket)
         self.inputs = plan.inputs(state)
         self.rows = desired(state)
@@ -133,13 +133,13 @@ class Bastion:
         )
 
     def _look(self) -> None:
-        """Raise `LostEnd` if the journal lost its end.
+        """Raise `JournalEndLost` if the journal lost its end.
 
-        Raise `Deposed` instead if the cause is that another bastion, or a purge, took over.
+        Raise `LeadershipLost` instead if the cause is that another bastion, or a purge, took over.
         """
         try:
             self.journal.look()
-        except LostEnd:
+        except JournalEndLost:
             self.beacon.look(self.journal.epoch)
             raise
 
@@ -149,7 +149,7 @@ class Bastion:
             bucket=self.doors.bucket,
             clock=self.doors.clock,
             ids=self.doors.ids,
-            fence=self.fence,
+            window=self.window,
             specs=self.specs,
             epoch=self.journal.epoch,
             desired=lambda: self.rows,
@@ -164,7 +164,7 @@ class Bastion:
         return self.poll_s if self.poll_s is not None else self.inputs.config.poll
 
     def tick(self) -> None:
-        """Read, decide, append, act. Raises `Deposed` if another bastion has taken over."""
+        """Read, decide, append, act. Raises `LeadershipLost` if another bastion has taken over."""
         began, now = self.doors.clock.monotonic(), self.time.now()
         self.journal.begin(now)
         self._collect(now)
@@ -198,7 +198,7 @@ class Bastion:
     def _collect(self, now: datetime) -> None:
         """Take in the results of finished tasks."""
         for end in self.tasks.finished():
-            if isinstance(end, Failed) and isinstance(end.error, Deposed | LostEnd):
+            if isinstance(end, Failed) and isinstance(end.error, LeadershipLost | JournalEndLost):
                 raise end.error
             self.troubles.ended(end)
             if isinstance(end, Failed):
@@ -236,7 +236,9 @@ class Bastion:
                 assert_never(result)
 
     def _see(self, task: BackgroundTask[Any], seen: Sequence[observations.Sighting], now: datetime) -> None:
-        self.troubles.tell(f"seen by {task}", [one.what for one in seen if isinstance(one, observations.Trouble)])
+        self.troubles.tell(
+            f"seen by {task}", [one.what for one in seen if isinstance(one, observations.UnreadableObject)]
+        )
         self.troubles.tell_each(f"stray of {task}", [one.what for one in seen if isinstance(one, observations.Stray)])
         self._note(seen, now)
 
@@ -259,7 +261,7 @@ class Bastion:
         state = self.journal.state
         # Remove only objects of attempts that are known to have ended: an unknown one may be a successor's, and alive.
         self.mail.done |= {key: None for key, named in heard.keys.items() if self._has_ended(named[0])}
-        if (age := self.fence.age_s()) > BEAT_S:  # a store that refuses our writes refuses workers' beats, too
+        if (age := self.window.age_s()) > BEAT_S:  # a store that refuses our writes refuses workers' beats, too
             self._watch.doubt(age)
         self.troubles.tell("facts", heard.refused)
         self._note([*heard.facts, *self._watch.judge(at_work(state), heard.beats, heard.at)], now)
@@ -309,7 +311,7 @@ class Bastion:
             return
         state = self.journal.state
         seats = AttemptPlacer(self.doors.runners, places(state, self.inputs.config), state.blind)
-        if seats.are_all_blind:
+        if seats.are_all_unreachable:
             self._replan, self._plan_at = True, None
             if not state.pending:
                 self.vitals.decided = self.doors.clock.monotonic()
@@ -352,8 +354,8 @@ class Bastion:
             if self.rows != before:
                 self.chores.hurry()
             # After a sleep, a successful append alone proves nothing: somebody may have removed the journal meanwhile.
-            if self.fence.may_act() or self.beacon.look(self.journal.epoch):
-                self.fence.confirm(first)
+            if self.window.may_act() or self.beacon.look(self.journal.epoch):
+                self.window.confirm(first)
 
     def _act(self) -> None:
         """Begin the tasks that are due. A later tick collects their results."""

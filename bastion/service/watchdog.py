@@ -46,7 +46,7 @@ SHOWN = 20
 
 
 @dataclass(slots=True, kw_only=True)
-class Vitals:
+class TickMeasurements:
     """Measurements of the last ticks. Times are monotonic.
 
     decided: when the schedule was last up to date.
@@ -77,7 +77,7 @@ class ServiceView:
     now: datetime
     at: float
     runners: Collection[str]
-    vitals: Vitals
+    vitals: TickMeasurements
     due: bool
     tasks: Mapping[BackgroundTask[Any], float] = field(default_factory=dict)
     requests: Mapping[str, float] = field(default_factory=dict)

@@ -11,14 +11,14 @@ from types import MappingProxyType
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, fits, total
 from bastion.quota.shares import Shares
-from bastion.quota.tiers import pool
+from bastion.quota.tiers import tier_amounts
 
 from ..model.errors import BastionError
 from ..model.settings.config import Config, render
 from ..model.stored.events import CapacityChanged, FileChanged
-from ..schedule.plan import Inputs
+from ..schedule.plan import DecisionInputs
 from .simulation import RUNNER, Simulation
-from .simulation_report import Measure, SimulationReport, report
+from .simulation_report import SimulationReport, SizeMeasure, report
 from .summary import HoldingLevel, Summary
 from .workload import Arrival, WorkPace
 
@@ -58,9 +58,9 @@ class RunSettings:
     log: bool = False
 
     @property
-    def pool(self) -> Resources:
+    def total_capacity(self) -> Resources:
         """Return the capacity of each kind."""
-        return total(pool(self.quota, self.capacity))
+        return total(tier_amounts(self.quota, self.capacity))
 
     def under(self, config: Config) -> RunSettings:
         """Return the same run with other settings of the bastion."""
@@ -97,7 +97,7 @@ def simulate(scene: RunSettings, arrivals: Sequence[Arrival]) -> SimulatedRun:
     """Run the arrivals, which are in the order of their time. Raises `BastionError` if none of them can be run."""
     since = arrivals[0].at
     until = since + scene.until if scene.until is not None else None
-    shares = Shares(scene.quota, scene.pool)
+    shares = Shares(scene.quota, scene.total_capacity)
     why = [_left_out(scene, arrival, until) for arrival in arrivals]
     runnable = [arrival for arrival, reason in zip(arrivals, why, strict=True) if not reason]
     left_out = Counter(reason for reason in why if reason)
@@ -106,16 +106,16 @@ def simulate(scene: RunSettings, arrivals: Sequence[Arrival]) -> SimulatedRun:
     capacity = dict(scene.capacity) if scene.capacity is not None else None
     settings = FileChanged(file="config", version="simulated", text=render(scene.config))
     opening = (settings, CapacityChanged(runner=RUNNER, resources=capacity))
-    world = Simulation(opening, Inputs(quota=scene.quota, config=scene.config), runnable, scene.pace)
+    simulation = Simulation(opening, DecisionInputs(quota=scene.quota, config=scene.config), runnable, scene.pace)
     account = Summary(shares, scene.pace, since, until, log=scene.log)
-    for record in world.run():
+    for record in simulation.run():
         account.take(record)
     account.close()
     numbers = report(
         account,
-        Measure(scene.kind, scene.big),
+        SizeMeasure(scene.kind, scene.big),
         policy=scene.config.policy,
-        decisions=world.decisions,
+        decisions=simulation.decisions,
         left_out={reason: left_out[reason] for reason in LEFT_OUT},
     )
     return SimulatedRun(report=numbers, shares=shares, since=since, until=account.until, levels=account.levels)
@@ -132,4 +132,4 @@ def _left_out(scene: RunSettings, arrival: Arrival, until: datetime | None) -> s
         return "not_a_member"
     if not quota.grants(spec.project, spec.job_class):
         return "class_not_granted"
-    return "" if any(fits(choice.demand, scene.pool) for choice in spec.choices) else "larger_than_pool"
+    return "" if any(fits(choice.demand, scene.total_capacity) for choice in spec.choices) else "larger_than_pool"

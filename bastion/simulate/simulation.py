@@ -22,7 +22,7 @@ from ..schedule import plan
 from ..schedule.decision_record import Seat, decided
 from ..schedule.lifecycle import settle_one
 from ..schedule.pending import PendingJobs
-from ..schedule.plan import Inputs
+from ..schedule.plan import DecisionInputs
 from .virtual_fleet import VirtualFleet
 from .workload import Arrival, WorkPace
 
@@ -38,7 +38,7 @@ class Simulation:
     """A simulation of one bastion, from its first job to its last."""
 
     def __init__(
-        self, opening: Iterable[AnyEvent], inputs: Inputs, arrivals: Sequence[Arrival], pace: WorkPace
+        self, opening: Iterable[AnyEvent], inputs: DecisionInputs, arrivals: Sequence[Arrival], pace: WorkPace
     ) -> None:
         """Set up a run.
 
@@ -52,7 +52,7 @@ class Simulation:
         self._every_s, self._tick = pace.checkpoint.total_seconds(), pace.tick
         self._come = 0
         self._named = {wanted.job for arrival in arrivals for wanted in conditions(arrival.spec.after)}
-        self._lineup = PendingJobs()
+        self._pending = PendingJobs()
         self._replan = False
         self._again: datetime | None = None
         self._events: list[AnyEvent] = []
@@ -139,7 +139,7 @@ class Simulation:
     def _schedule(self, now: datetime) -> None:
         for dropped in plan.dropped(self.state, self._inputs):
             self._add(dropped)
-        answer = decided(self.state, self._inputs, now, _seat, self._lineup)
+        answer = decided(self.state, self._inputs, now, _seat, self._pending)
         self.decisions += 1
         self._add(answer.marker)
         for event in answer.events:
@@ -153,7 +153,7 @@ class Simulation:
 
     def _add(self, event: AnyEvent) -> None:
         apply(self.state, event, self.state.seq, len(self._events))
-        self._lineup.note(self.state, event)
+        self._pending.note(self.state, event)
         self._events.append(event)
         self._replan |= not isinstance(event, plan.INDIFFERENT)
 

@@ -15,7 +15,7 @@ UNIT_HOUR = HOUR // MICROSECOND
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class WaitTimes:
     """The waits of some tasks, in hours; all 0 if there are no tasks.
 
     tasks: number of tasks.
@@ -32,7 +32,7 @@ class Waits:
     max: float
 
     @classmethod
-    def of(cls, lengths: Iterable[timedelta]) -> Waits:
+    def of(cls, lengths: Iterable[timedelta]) -> WaitTimes:
         """Make it from lengths. A percentile is the smallest wait that this part of all waits does not exceed."""
         found = sorted(lengths)
         if not found:
@@ -42,7 +42,7 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Amounts:
+class ResourceNumbers:
     """The numbers of one kind of resource.
 
     utilisation: part of the capacity, over the window, that was held.
@@ -66,7 +66,7 @@ class ProjectNumbers:
     lost_hours: unit-hours of work that stops lost and restarts took, by kind.
     """
 
-    waits: Waits
+    waits: WaitTimes
     stops: int
     lost_hours: Mapping[str, float]
 
@@ -83,7 +83,7 @@ class SimulationReport:
     stops: number of preemptions.
     worst_job_stops: the most preemptions of one job.
     big: waits of tasks of big gangs.
-    sizes: waits by the amount of `Measure.kind` that a task asks for.
+    sizes: waits by the amount of `SizeMeasure.kind` that a task asks for.
     projects: numbers of each project.
     kinds: numbers of each kind of resource.
     left_out: number of jobs that could not be run, by reason.
@@ -93,18 +93,18 @@ class SimulationReport:
     jobs: int
     unfinished: int
     decisions: int
-    waits: Waits
+    waits: WaitTimes
     stops: int
     worst_job_stops: int
-    big: Waits
-    sizes: Mapping[int, Waits]
+    big: WaitTimes
+    sizes: Mapping[int, WaitTimes]
     projects: Mapping[str, ProjectNumbers]
-    kinds: Mapping[str, Amounts]
+    kinds: Mapping[str, ResourceNumbers]
     left_out: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class SizeMeasure:
     """The measure of the sizes of jobs.
 
     kind: the kind of resource that counts.
@@ -115,7 +115,7 @@ class Measure:
     big: int
 
 
-def report(account: Summary, measure: Measure, **more: Any) -> SimulationReport:
+def report(account: Summary, measure: SizeMeasure, **more: Any) -> SimulationReport:
     """Make the report of a closed account. `more` are the fields that the account does not have."""
     sizes: dict[int, list[timedelta]] = {}
     projects: dict[str, list[timedelta]] = {}
@@ -125,11 +125,11 @@ def report(account: Summary, measure: Measure, **more: Any) -> SimulationReport:
     return SimulationReport(
         jobs=account.jobs,
         unfinished=account.unfinished,
-        waits=Waits.of(wait.length for wait in account.waits),
+        waits=WaitTimes.of(wait.length for wait in account.waits),
         stops=account.stops,
         worst_job_stops=account.worst,
-        big=Waits.of(length for size, lengths in sizes.items() if size >= measure.big for length in lengths),
-        sizes={size: Waits.of(lengths) for size, lengths in sorted(sizes.items())},
+        big=WaitTimes.of(length for size, lengths in sizes.items() if size >= measure.big for length in lengths),
+        sizes={size: WaitTimes.of(lengths) for size, lengths in sorted(sizes.items())},
         projects={name: _project(account, name, lengths) for name, lengths in sorted(projects.items())},
         kinds={kind: _amounts(account, kind) for kind in account.balances},
         **more,
@@ -138,14 +138,14 @@ def report(account: Summary, measure: Measure, **more: Any) -> SimulationReport:
 
 def _project(account: Summary, name: str, lengths: Iterable[timedelta]) -> ProjectNumbers:
     lost = {kind: units / UNIT_HOUR for kind, units in account.lost.get(name, {}).items()}
-    return ProjectNumbers(waits=Waits.of(lengths), stops=account.stops_of.get(name, 0), lost_hours=lost)
+    return ProjectNumbers(waits=WaitTimes.of(lengths), stops=account.stops_of.get(name, 0), lost_hours=lost)
 
 
-def _amounts(account: Summary, kind: str) -> Amounts:
+def _amounts(account: Summary, kind: str) -> ResourceNumbers:
     balance = account.balances[kind]
     capacity = balance.total * ((account.until - account.since) // MICROSECOND)
     lost = sum(kinds.get(kind, 0) for kinds in account.lost.values())
-    return Amounts(
+    return ResourceNumbers(
         utilisation=balance.busy / capacity if capacity else 0.0,
         violated_hours=balance.violated / UNIT_HOUR,
         idle_though_fits=balance.idle / capacity if capacity else 0.0,

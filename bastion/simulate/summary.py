@@ -22,7 +22,7 @@ from .workload import NONE, WorkPace
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class TaskWait:
     """The wait of one task.
 
     project: its project.
@@ -89,10 +89,10 @@ class Summary:
         self, shares: Shares, pace: WorkPace, since: datetime, until: datetime | None = None, *, log: bool = False
     ) -> None:
         self.jobs = self.stops = self.worst = self.unfinished = 0
-        self.waits: list[Wait] = []
+        self.waits: list[TaskWait] = []
         self.stops_of: dict[str, int] = defaultdict(int)
         self.lost: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-        self.balances = {kind: Utilization(kind, shares) for kind in shares.pool}
+        self.balances = {kind: Utilization(kind, shares) for kind in shares.capacity}
         self.levels: list[HoldingLevel] = []
         self.since, self._now, self._until = since, since, until
         self._pace, self._log = pace, log
@@ -115,7 +115,7 @@ class Summary:
             self.unfinished += 1
             self.worst = max(self.worst, job.stops)
             for since in (*job.since.values(), *[job.submitted] * (job.left - len(job.since))):
-                self.waits.append(Wait(job.project, job.demand, self._now - since))
+                self.waits.append(TaskWait(job.project, job.demand, self._now - since))
 
     @property
     def until(self) -> datetime:
@@ -172,7 +172,7 @@ class Summary:
             job.since[event.task] = now
             self._wait(job, 1)
         else:
-            self.waits.append(Wait(job.project, job.demand, job.waited.pop(event.task)))
+            self.waits.append(TaskWait(job.project, job.demand, job.waited.pop(event.task)))
             job.left -= 1
         if not job.began:
             self._choose(job, 0)

@@ -20,7 +20,7 @@ class Utilization:
     """
 
     def __init__(self, kind: str, shares: Shares) -> None:
-        self.total = shares.pool.get(kind, 0)
+        self.total = shares.capacity.get(kind, 0)
         self.held = 0
         self.used: dict[str, int] = defaultdict(int)
         self.waiting: dict[str, dict[int, int]] = defaultdict(dict)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from threading import Lock
 
-from ..model.interfaces import Bucket, Stat, Stored
+from ..model.interfaces import Bucket, Stat, StoredObject
 from .keys import PAGE
 
 
@@ -22,7 +22,7 @@ class CountingBucket:
         self._inner = inner
         self._lock = Lock()
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         """Count and pass on."""
         self._count("read")
         return self._inner.read(key, limit)
@@ -44,9 +44,9 @@ class CountingBucket:
 
     def delete(self, keys: Iterable[str]) -> None:
         """Count each key and pass on."""
-        doomed = tuple(keys)
-        self._count("delete", len(doomed))
-        self._inner.delete(doomed)
+        to_delete = tuple(keys)
+        self._count("delete", len(to_delete))
+        self._inner.delete(to_delete)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
         """Count each page that is begun, and pass on."""

@@ -15,7 +15,7 @@ from ..model.state.state import State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
+class RetentionDays:
     """The days for which objects are kept; 0 means for ever.
 
     bundles_days: for bundles.
@@ -30,12 +30,12 @@ class Term:
 
 def term(
     config: Config, *, bundles_days: int | None = None, logs_days: int | None = None, outputs_days: int | None = None
-) -> Term:
+) -> RetentionDays:
     """Return the days that the settings give, unless they are given here. Raises `UsageError`.
 
     A launch uploads a bundle again if it is older than half its days: so it can count on a younger one.
     """
-    said = Term(
+    said = RetentionDays(
         bundles_days=config.bundles_days if bundles_days is None else bundles_days,
         logs_days=config.logs_days if logs_days is None else logs_days,
         outputs_days=config.outputs_days if outputs_days is None else outputs_days,

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from ..model.interfaces import Stored
+from ..model.interfaces import StoredObject
 from .keys import ASIDE, check_size, is_key, part_of
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -69,7 +69,7 @@ def _at(path: bytes, folder: int) -> bytes:
     return b"/proc/self/fd/%d/%s" % (folder, os.path.basename(path)) if _BY_DESCRIPTOR else path
 
 
-def read(path: bytes, key: str, limit: int | None, owner: OwnerOf = lambda file: file.st_uid) -> Stored | None:
+def read(path: bytes, key: str, limit: int | None, owner: OwnerOf = lambda file: file.st_uid) -> StoredObject | None:
     """Read the object of this path; None if there is none.
 
     It looks in the object's place first, and then aside: objects move only in this direction. Raises `TooLarge`, naming
@@ -193,7 +193,7 @@ def _wanted(key: str, prefix: str, after: str) -> bool:
     return key.startswith(prefix) and (key > after or (key.endswith("/") and after.startswith(key)))
 
 
-def _read_file(path: bytes, key: str, limit: int | None, owner: OwnerOf) -> Stored | None:
+def _read_file(path: bytes, key: str, limit: int | None, owner: OwnerOf) -> StoredObject | None:
     """Read an ordinary file; None for anything else. A link or a pipe in its place must not mislead or block us."""
     try:
         file = os.open(path, _READ)
@@ -207,6 +207,6 @@ def _read_file(path: bytes, key: str, limit: int | None, owner: OwnerOf) -> Stor
             return None
         check_size(found.st_size, key, limit, owner(found))
         with open(file, "rb", buffering=0, closefd=False) as whole:
-            return Stored(whole.readall(), version(found), owner(found))
+            return StoredObject(whole.readall(), version(found), owner(found))
     finally:
         os.close(file)

@@ -41,7 +41,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 Place = tuple[int, int]
 
 
-class Swapped(OSError):
+class FolderReplaced(OSError):
     """Another folder lies in the place of the one that we began on, or nothing is mounted there."""
 
 
@@ -83,10 +83,10 @@ class FolderIdentity:
             os.unlink(self._refused)
 
     def require(self) -> None:
-        """Raise `Swapped` unless the folder is still there; `FileNotFoundError` if nothing is. One look at the disk."""
+        """Raise `FolderReplaced` unless the folder is still there; `FileNotFoundError` if nothing is. One look at the disk."""
         if not self._mark:
             if _place(self._root) != self._folder:
-                raise Swapped
+                raise FolderReplaced
             return
         with suppress(FileNotFoundError, NotADirectoryError):
             if (at := _place(self._marker)) == self._at:
@@ -95,7 +95,7 @@ class FolderIdentity:
                 self._at = at
                 return
         os.stat(self._root)
-        raise Swapped
+        raise FolderReplaced
 
     def claim(self) -> None:
         """Do the same before a write, and give the folder its marker if it has none."""

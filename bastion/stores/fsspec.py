@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from inspect import signature
 from typing import Any, TypeVar
 
-from ..model.errors import BastionError, BucketError, Denied, Missing, UsageError
-from ..model.interfaces import Stat, Stored
+from ..model.errors import AccessDenied, BastionError, BucketError, ObjectNotFound, UsageError
+from ..model.interfaces import Stat, StoredObject
 from . import version_salt
 from .keys import check_key, check_prefix, check_size, is_key
 from .retries import ask, is_passing
@@ -61,12 +61,12 @@ class FsspecBucket:
         self._narrows = "prefix" in signature(getattr(self._files, "_find", self._files.find)).parameters
         self._limit_s = limit_s
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
-        """Return the whole object. Raises `Missing`, `TooLarge`."""
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
+        """Return the whole object. Raises `ObjectNotFound`, `TooLarge`."""
         stored = self._raw(key, None if limit is None else limit + version_salt.LENGTH)
         data = version_salt.strip(stored.data)
         check_size(len(data), key, limit)
-        return Stored(data, stored.version)
+        return StoredObject(data, stored.version)
 
     def create(self, key: str, data: bytes) -> str | None:
         """Write an object that must not exist yet. Return its version; None if the key is taken, maybe by our try."""
@@ -89,7 +89,7 @@ class FsspecBucket:
             return None
         try:
             return self._put(key, data, **self._swap(version))
-        except (_Refused, Missing):
+        except (_Refused, ObjectNotFound):
             return None
 
     def write(self, key: str, data: bytes) -> str:
@@ -98,11 +98,11 @@ class FsspecBucket:
 
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects. Missing ones are no error."""
-        doomed = tuple(keys)
-        for key in doomed:
+        to_delete = tuple(keys)
+        for key in to_delete:
             check_key(key)
-        for key in doomed:
-            with suppress(Missing):
+        for key in to_delete:
+            with suppress(ObjectNotFound):
                 self._ask("delete", key, lambda key=key: self._files.rm_file(self._root + key))  # type: ignore[misc]
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
@@ -114,7 +114,7 @@ class FsspecBucket:
         narrow = {"prefix": prefix} if self._narrows else {}
         try:
             found = self._ask("list", prefix, lambda: self._files.find(self._root, detail=True, **narrow))
-        except Missing:
+        except ObjectNotFound:
             return
         for path in sorted(found):
             key = path.removeprefix(self._root)
@@ -122,11 +122,11 @@ class FsspecBucket:
                 info = found[path]
                 yield Stat(key, self._version(info), version_salt.size(int(info["size"])), _modified(info))
 
-    def _raw(self, key: str, limit: int | None = None) -> Stored:
+    def _raw(self, key: str, limit: int | None = None) -> StoredObject:
         """Return the bytes as they are stored, and their version, which must be the same before and after reading."""
         check_key(key)
 
-        def request() -> Stored:
+        def request() -> StoredObject:
             info = self._files.info(self._root + key)
             if info.get("type") == "directory":
                 raise FileNotFoundError(key)
@@ -135,18 +135,18 @@ class FsspecBucket:
             data = self._files.cat_file(self._root + key)
             if self._version(self._files.info(self._root + key)) != before:
                 raise _Moved
-            return Stored(data, before)
+            return StoredObject(data, before)
 
         return self._ask("read", key, request)
 
     def _put(self, key: str, data: bytes, **how: Any) -> str:
-        """Write, and return the new version. Raises `_Refused` or `Missing` if the object fails the condition."""
+        """Write, and return the new version. Raises `_Refused` or `ObjectNotFound` if the object fails the condition."""
         check_key(key)
         body = version_salt.add(data, os.urandom(version_salt.NONCE_BYTES))
         self._ask("write", key, lambda: self._files.pipe_file(self._root + key, body, **how))
         try:
             stored = self._raw(key)
-        except Missing:
+        except ObjectNotFound:
             return _GONE
         return stored.version if stored.data == body else _GONE
 
@@ -215,9 +215,9 @@ def _is_transient(error: BaseException) -> bool:
 def _failure(error: Exception, what: str) -> BastionError:
     text, status = " ".join(str(error).split())[:400] or type(error).__name__, _status(error)
     if isinstance(error, FileNotFoundError) or status == 404:
-        return Missing(f"{what}: there is no such object")
+        return ObjectNotFound(f"{what}: there is no such object")
     if isinstance(error, FileExistsError) or status in (409, 412):
         return _Refused(f"{what}: it is not as the condition wants it")
     if isinstance(error, PermissionError) or status in (401, 403):
-        return Denied(f"{what}: {text}; ask the store's owner for this right")
+        return AccessDenied(f"{what}: {text}; ask the store's owner for this right")
     return BucketError(f"{what}: {text}; try again when the store answers")

@@ -15,8 +15,8 @@ from contextlib import suppress
 from io import BytesIO
 from typing import Any, TypeVar
 
-from ..model.errors import BastionError, BucketError, Denied, Missing, NoBucket, TooLarge, UsageError
-from ..model.interfaces import Stat, Stored
+from ..model.errors import AccessDenied, BastionError, BucketError, BucketNotFound, ObjectNotFound, TooLarge, UsageError
+from ..model.interfaces import Stat, StoredObject
 from .keys import PAGE, check_key, check_prefix, check_size, is_key
 from .retries import ask, is_passing
 
@@ -32,7 +32,7 @@ class GcsBucket:
     """A bucket, or all below a prefix of it, as a `Bucket`. Safe for threads. It follows `STORAGE_EMULATOR_HOST`.
 
     A request may be silent for `request_s` seconds. Transient failures are retried, with growing pauses, until
-    `limit_s` seconds have passed since the first try. Raises `UsageError` for an invalid URL and `Denied` if there are
+    `limit_s` seconds have passed since the first try. Raises `UsageError` for an invalid URL and `AccessDenied` if there are
     no credentials.
     """
 
@@ -52,18 +52,18 @@ class GcsBucket:
         """Close the connections."""
         self._client.close()
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
-        """Return the whole object. Raises `Missing`, `TooLarge`."""
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
+        """Return the whole object. Raises `ObjectNotFound`, `TooLarge`."""
         check_key(key)
 
-        def request() -> Stored:
+        def request() -> StoredObject:
             blob, taken = self._blob(key), _Sink(key, limit)
             blob.download_to_file(taken, raw_download=True, **self._call)
-            return Stored(taken.getvalue(), str(blob.generation))
+            return StoredObject(taken.getvalue(), str(blob.generation))
 
         try:
             return self._ask("read", key, request)
-        except Missing:
+        except ObjectNotFound:
             self._require_bucket()
             raise
 
@@ -90,12 +90,12 @@ class GcsBucket:
 
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects, many at a time. Missing ones are no error."""
-        doomed = tuple(keys)
-        for key in doomed:
+        to_delete = tuple(keys)
+        for key in to_delete:
             check_key(key)
-        if doomed:
-            with ThreadPoolExecutor(min(len(doomed), _CONNECTIONS)) as pool:
-                any(pool.map(self._delete, doomed))  # raises the first failure, and then begins no more
+        if to_delete:
+            with ThreadPoolExecutor(min(len(to_delete), _CONNECTIONS)) as pool:
+                any(pool.map(self._delete, to_delete))  # raises the first failure, and then begins no more
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
         """List objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys.
@@ -169,7 +169,7 @@ class GcsBucket:
 
         try:
             page = self._ask("list", prefix, request)
-        except Missing:
+        except ObjectNotFound:
             raise self._no_bucket() from None
         self._found = True
         return page
@@ -178,7 +178,7 @@ class GcsBucket:
         return Stat(blob.name.removeprefix(self._root), str(blob.generation), blob.size, blob.updated)
 
     def _delete(self, key: str) -> None:
-        with suppress(Missing):
+        with suppress(ObjectNotFound):
             self._ask("delete", key, lambda: self._blob(key).delete(**self._call))
 
     def _upload(self, key: str, data: bytes, generation: int | None) -> str:
@@ -192,25 +192,25 @@ class GcsBucket:
 
         try:
             return self._ask("write", key, request)
-        except Missing:
+        except ObjectNotFound:
             raise self._no_bucket() from None
 
     def _blob(self, key: str) -> Any:
         return self._objects.blob(self._root + key)
 
     def _require_bucket(self) -> None:
-        """Raise `NoBucket` unless the bucket was ever listed: "not found" may be about the object or the bucket."""
+        """Raise `BucketNotFound` unless the bucket was ever listed: "not found" may be about the object or the bucket."""
         if not self._found:
             self._page("", "", "")
 
-    def _no_bucket(self) -> NoBucket:
+    def _no_bucket(self) -> BucketNotFound:
         advice = f"create it: gcloud storage buckets create gs://{self._name}"
-        return NoBucket(f"{self.url}: there is no such bucket; {advice}")
+        return BucketNotFound(f"{self.url}: there is no such bucket; {advice}")
 
     def _ask(self, verb: str, key: str, request: Callable[[], T]) -> T:
         """Make a request, and retry it while that may help.
 
-        Raises `Missing` for 404, `_Refused` for 412, `Denied`, or `BucketError` when the time is over.
+        Raises `ObjectNotFound` for 404, `_Refused` for 412, `AccessDenied`, or `BucketError` when the time is over.
         """
         try:
             return ask(request, _is_transient, self._limit_s)
@@ -246,7 +246,7 @@ def _open_client(url: str) -> Any:
     try:
         client = storage.Client(project=None)
     except GoogleAuthError as error:
-        raise Denied(f"{url}: no Google credentials; run: gcloud auth application-default login") from error
+        raise AccessDenied(f"{url}: no Google credentials; run: gcloud auth application-default login") from error
     for scheme in ("https://", "http://"):
         client._http.mount(scheme, HTTPAdapter(pool_maxsize=_CONNECTIONS))
     return client
@@ -276,11 +276,11 @@ def _failure(error: Exception, what: str) -> BastionError:
 
     said, code = " ".join(str(getattr(error, "message", None) or error).split())[:400], _code(error)
     if code == 404:
-        return Missing(f"{what}: there is no such object")
+        return ObjectNotFound(f"{what}: there is no such object")
     if code == 412:
         return _Refused(f"{what}: its generation is another")
     if code in (401, 403):
-        return Denied(f"{what}: {said}; ask the bucket's owner for this right")
+        return AccessDenied(f"{what}: {said}; ask the bucket's owner for this right")
     if isinstance(error, GoogleAuthError) and not _is_transient(error):
-        return Denied(f"{what}: {said}; run: gcloud auth application-default login")
+        return AccessDenied(f"{what}: {said}; run: gcloud auth application-default login")
     return BucketError(f"{what}: {said}; try again when the store answers")

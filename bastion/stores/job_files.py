@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ..model.errors import BastionError, BucketError, Denied, UsageError
+from ..model.errors import AccessDenied, BastionError, BucketError, UsageError
 from . import file_tree, untrusted
 
 _MODIFIED = ("last_modified", "LastModified", "updated", "mtime", "created")
@@ -198,7 +198,7 @@ def _failure(error: Exception, what: str) -> BastionError:
     if isinstance(error, BastionError):
         return error
     if isinstance(error, PermissionError):
-        return Denied(f"{what}: {_line(error)}; ask for the right, or see bastion auth")
+        return AccessDenied(f"{what}: {_line(error)}; ask for the right, or see bastion auth")
     return BucketError(f"{what}: {_line(error) or type(error).__name__}; try again when the store answers")
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..model.layout import BASTION_LOG, BUNDLES, LOGS
-from .expiry import Term
+from .expiry import RetentionDays
 
 Json = dict[str, Any]
 
@@ -29,7 +29,7 @@ class LifecycleRule:
     days: int
 
 
-def wanted(term: Term, below: Callable[[str], str]) -> list[tuple[str, LifecycleRule]]:
+def wanted(term: RetentionDays, below: Callable[[str], str]) -> list[tuple[str, LifecycleRule]]:
     """List (prefix of keys, its rule) for all that expires. `below` turns a prefix of keys into a prefix of names."""
     days = {BUNDLES: term.bundles_days, LOGS: term.logs_days, BASTION_LOG: term.logs_days}
     return [(prefix, LifecycleRule(below(prefix), kept)) for prefix, kept in days.items()]

@@ -20,10 +20,10 @@ from functools import partial
 from typing import TypeVar
 
 from ..model import layout
-from ..model.errors import BucketError, Denied, Full, Missing, NoBucket, UsageError
-from ..model.interfaces import Stat, Stored
+from ..model.errors import AccessDenied, BucketError, BucketNotFound, ObjectNotFound, StoreFull, UsageError
+from ..model.interfaces import Stat, StoredObject
 from . import file_tree, shared_folder
-from .folder_identity import NO_ROOM, FolderIdentity, Swapped
+from .folder_identity import NO_ROOM, FolderIdentity, FolderReplaced
 from .folder_lock import MODE, NEW, OWN, PATIENCE_S, FolderLock
 from .keys import PRIVATE, check_key, check_prefix, path_of
 from .shared_folder import USERS
@@ -44,8 +44,8 @@ class LocalBucket:
     """A folder as a `Bucket`. Processes and threads of one machine may use it at the same time.
 
     `url` is `file://` and an absolute path, taken as it is (no percent-encoding). `create` makes the folder.
-    `patience_s` is how long to wait for a writer that stands still, in seconds. Raises `NoBucket` if there is no such
-    folder, `Denied` if it may not be made.
+    `patience_s` is how long to wait for a writer that stands still, in seconds. Raises `BucketNotFound` if there is no such
+    folder, `AccessDenied` if it may not be made.
 
     Where several accounts share the folder (see `shared_folder`), each has a lock of its own, and `logs_of` is the
     account that alone may read what is written below `logs/`; None: all may.
@@ -68,17 +68,17 @@ class LocalBucket:
             if create:
                 os.makedirs(self._root, exist_ok=True)
             self._folder = FolderIdentity(self._root, private, shared_folder.CLOSED if self._shared else 0o777)
-        with suppress(Denied), self._asking(""), suppress(FileNotFoundError):  # readers may lack the right
+        with suppress(AccessDenied), self._asking(""), suppress(FileNotFoundError):  # readers may lack the right
             self._guard.sweep()
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
-        """Return the whole object. Raises `Missing`, `TooLarge`."""
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
+        """Return the whole object. Raises `ObjectNotFound`, `TooLarge`."""
         check_key(key)
         with self._asking(key):
             stored = self._read_shared(key, limit) if self._shared else file_tree.read(self._path(key), key, limit)
             self._folder.require()
             if stored is None:
-                raise Missing(f"{self.url}: there is no object {key!r}")
+                raise ObjectNotFound(f"{self.url}: there is no object {key!r}")
         return stored
 
     def create(self, key: str, data: bytes) -> str | None:
@@ -200,7 +200,7 @@ class LocalBucket:
     def _path(self, key: str) -> bytes:
         return os.path.join(self._root, path_of(key))
 
-    def _read_shared(self, key: str, limit: int | None) -> Stored | None:
+    def _read_shared(self, key: str, limit: int | None) -> StoredObject | None:
         """Read the object, and the account that put it there."""
         try:
             with file_tree.held(self._path(key), self._root) as (place, folder):
@@ -259,16 +259,16 @@ class LocalBucket:
 
     def _failure(self, error: OSError, key: str) -> BucketError:
         where = f"{self.url}: {key!r}" if key else self.url
-        if isinstance(error, Swapped):
+        if isinstance(error, FolderReplaced):
             return BucketError(
                 f"{self.url}: another folder lies in the place of the bucket's; mount the bucket's again"
             )
         if error.errno in NO_ROOM:
-            return Full(f"{where}: no room is left on the disk; make some and try again")
+            return StoreFull(f"{where}: no room is left on the disk; make some and try again")
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            return Denied(f"{where}: {os.strerror(error.errno).lower()}; ask the folder's owner for the right")
+            return AccessDenied(f"{where}: {os.strerror(error.errno).lower()}; ask the folder's owner for the right")
         if not os.path.isdir(self._root):
-            return NoBucket(f"{self.url}: there is no such folder; make it, or check the bucket's URL")
+            return BucketNotFound(f"{self.url}: there is no such folder; make it, or check the bucket's URL")
         return BucketError(f"{where}: {error.strerror or error}")
 
     def _put(self, path: bytes, data: bytes, place: Callable[[bytes, bytes], bool]) -> str | None:
@@ -320,12 +320,12 @@ def _owner_of_shared(root: bytes) -> int | None:
 
 
 def _own_folder(root: bytes) -> bytes:
-    """Return the folder of this account's lock in another's bucket. Raises `Denied` if a third account took it."""
+    """Return the folder of this account's lock in another's bucket. Raises `AccessDenied` if a third account took it."""
     own = os.path.join(USERS, b"%d" % os.geteuid())
     with suppress(FileNotFoundError):
         if os.stat(os.path.join(root, own), follow_symlinks=False).st_uid != os.geteuid():
             place = os.fsdecode(os.path.join(root, own))
-            raise Denied(f"{place} is another account's; have root mend it: bastion create --local --shared")
+            raise AccessDenied(f"{place} is another account's; have root mend it: bastion create --local --shared")
     return own
 
 

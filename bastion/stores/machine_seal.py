@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..model import layout
-from ..model.errors import BucketError, Missing, RunnerError, TooLarge
+from ..model.errors import BucketError, ObjectNotFound, RunnerError, TooLarge
 from ..model.interfaces import Bucket, Ids
 from .create_once import create_once
 
@@ -57,7 +57,7 @@ def key_in(bucket: Bucket, ids: Ids) -> bytes:
     try:
         try:
             key = bucket.read(layout.SEAL, _BYTES_MAX).data
-        except Missing:
+        except ObjectNotFound:
             key = create_once(bucket, layout.SEAL, (ids.new() + ids.new()).encode()).stored
     except TooLarge:
         key = b""

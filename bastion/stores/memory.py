@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Lock
 
-from ..model.errors import Missing, UsageError
-from ..model.interfaces import Stat, Stored
+from ..model.errors import ObjectNotFound, UsageError
+from ..model.interfaces import Stat, StoredObject
 from .keys import PAGE, check_key, check_prefix, check_size
 
 _SCHEME = "memory://"
@@ -20,7 +20,7 @@ class _Store:
     """Objects by key, their sorted keys, and a count of writes. The order of code points is that of their UTF-8."""
 
     lock: Lock = field(default_factory=Lock)
-    objects: dict[str, tuple[Stored, Stat]] = field(default_factory=dict)
+    objects: dict[str, tuple[StoredObject, Stat]] = field(default_factory=dict)
     keys: list[str] = field(default_factory=list)
     writes: int = 0
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -30,7 +30,7 @@ class _Store:
             insort(self.keys, key)
         self.writes += 1
         version = str(self.writes)
-        self.objects[key] = Stored(data, version), Stat(key, version, len(data), self.now())
+        self.objects[key] = StoredObject(data, version), Stat(key, version, len(data), self.now())
         return version
 
     def drop(self, key: str) -> None:
@@ -58,12 +58,12 @@ class MemoryBucket:
         if now is not None:
             self._store.now = now
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
-        """Return the whole object. Raises `Missing`, `TooLarge`."""
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
+        """Return the whole object. Raises `ObjectNotFound`, `TooLarge`."""
         check_key(key)
         found = self._store.objects.get(key)
         if found is None:
-            raise Missing(f"{self.url}: there is no object {key!r}")
+            raise ObjectNotFound(f"{self.url}: there is no object {key!r}")
         check_size(found[1].size, key, limit)
         return found[0]
 
@@ -89,11 +89,11 @@ class MemoryBucket:
 
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects. Missing ones are no error."""
-        doomed = tuple(keys)
-        for key in doomed:
+        to_delete = tuple(keys)
+        for key in to_delete:
             check_key(key)
         with self._store.lock:
-            for key in doomed:
+            for key in to_delete:
                 self._store.drop(key)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:

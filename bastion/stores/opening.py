@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..model.errors import UsageError
-from ..model.interfaces import Bucket, Ruled, Stat, Stored
+from ..model.interfaces import Bucket, ExpiringStore, Stat, StoredObject
 from ..model.nearest import did_you_mean
 
 _OWN = ("file", "gs", "memory", "s3")
@@ -52,7 +52,7 @@ def _elsewhere(scheme: str, url: str) -> Bucket:
     return FsspecBucket(url)
 
 
-def open_ruled(scheme: str, name: str) -> Ruled:
+def open_ruled(scheme: str, name: str) -> ExpiringStore:
     """Open the whole bucket of this name in a store that has lifecycle rules. Raises `UsageError`, `Denied`."""
     from .gcs import GcsBucket
     from .s3 import S3Bucket
@@ -81,19 +81,19 @@ def open_part(url: str, *, logs_of: int | None = None) -> Bucket:
     The bucket itself is opened at its root, as everywhere: so all use one lock.
     """
     root, _, name = url.rpartition("/")
-    return Prefixed(open_bucket(root, logs_of=logs_of), name)
+    return PrefixedBucket(open_bucket(root, logs_of=logs_of), name)
 
 
 def housed(part: Bucket, urls: Mapping[str, str]) -> Bucket:
     """Join a bastion's part of its private bucket with its parts of other buckets, which are given by URL."""
     if not urls:
         return part
-    from .routed import Routed
+    from .routed import RoutedBucket
 
-    return Routed(part, urls, open_part)
+    return RoutedBucket(part, urls, open_part)
 
 
-class Prefixed:
+class PrefixedBucket:
     """A part of a bucket as a bucket: the objects of `inner` below `prefix/`, with keys that leave out the prefix."""
 
     def __init__(self, inner: Bucket, prefix: str) -> None:
@@ -101,7 +101,7 @@ class Prefixed:
         self._prefix = f"{prefix}/"
         self.url = f"{inner.url.rstrip('/')}/{prefix}"
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         """Return the whole object."""
         return self._inner.read(self._prefix + key, limit)
 

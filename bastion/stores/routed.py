@@ -7,10 +7,10 @@ from heapq import merge
 from threading import Lock
 
 from ..model import layout
-from ..model.interfaces import Bucket, Stat, Stored
+from ..model.interfaces import Bucket, Stat, StoredObject
 
 
-class Routed:
+class RoutedBucket:
     """The private bucket, and others by the name of the home. A home without a URL is in the private one, too.
 
     `opening` opens another bucket at its first use: most commands never use it. Nothing relies on an order across the
@@ -24,7 +24,7 @@ class Routed:
         self._how = opening
         self._opening = Lock()
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         """Read from the key's home."""
         return self._home(key).read(key, limit)
 
@@ -45,8 +45,8 @@ class Routed:
         by_home: dict[str, list[str]] = {}
         for key in keys:
             by_home.setdefault(self._name(key), []).append(key)
-        for name, doomed in by_home.items():
-            self._bucket(name).delete(doomed)
+        for name, to_delete in by_home.items():
+            self._bucket(name).delete(to_delete)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
         """List one home, if the prefix decides it; else all, in one order. Objects outside their home are left out."""
@@ -74,4 +74,4 @@ class Routed:
 
 def url_of(bucket: Bucket, key: str) -> str:
     """Return the URL of the bucket that holds this key, or the keys of this prefix."""
-    return bucket.urls.get(layout.home(key), bucket.url) if isinstance(bucket, Routed) else bucket.url
+    return bucket.urls.get(layout.home(key), bucket.url) if isinstance(bucket, RoutedBucket) else bucket.url

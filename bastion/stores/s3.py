@@ -16,8 +16,8 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
 
-from ..model.errors import BastionError, BucketError, Denied, Missing, NoBucket, TooLarge, UsageError
-from ..model.interfaces import Stat, Stored
+from ..model.errors import AccessDenied, BastionError, BucketError, BucketNotFound, ObjectNotFound, TooLarge, UsageError
+from ..model.interfaces import Stat, StoredObject
 from . import version_salt
 from .keys import PAGE, check_key, check_prefix, check_size, is_key
 from .retries import ask, is_passing
@@ -56,16 +56,16 @@ class S3Bucket:
         with suppress(TimeoutError):
             self._wait(lambda: self._files._s3creator.__aexit__(None, None, None), _CLOSE_S)
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
-        """Return the whole object. Raises `Missing`, `TooLarge`."""
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
+        """Return the whole object. Raises `ObjectNotFound`, `TooLarge`."""
         check_key(key)
 
-        async def request() -> Stored:
+        async def request() -> StoredObject:
             answer = await self._client.get_object(Bucket=self._name, Key=self._root + key)
             async with answer["Body"] as body:
                 if limit is not None:  # the body is as long as the answer says, or broken
                     check_size(int(answer["ContentLength"]), key, limit + version_salt.LENGTH)
-                return Stored(version_salt.strip(await body.read()), _version(answer))
+                return StoredObject(version_salt.strip(await body.read()), _version(answer))
 
         stored = self._ask("read", key, request)
         check_size(len(stored.data), key, limit)
@@ -85,7 +85,7 @@ class S3Bucket:
             return None
         try:
             return self._put(key, data, IfMatch=f'"{version}"')
-        except (_Refused, Missing):
+        except (_Refused, ObjectNotFound):
             return None
 
     def write(self, key: str, data: bytes) -> str:
@@ -94,11 +94,11 @@ class S3Bucket:
 
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects, 1,000 in one request. Missing ones are no error."""
-        doomed = tuple(keys)
-        for key in doomed:
+        to_delete = tuple(keys)
+        for key in to_delete:
             check_key(key)
-        for start in range(0, len(doomed), PAGE):
-            self._delete(doomed[start : start + PAGE])
+        for start in range(0, len(to_delete), PAGE):
+            self._delete(to_delete[start : start + PAGE])
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
         """List objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys.
@@ -117,7 +117,7 @@ class S3Bucket:
 
         try:
             return self._ask("read the lifecycle rules of", self._name, request)
-        except Missing:
+        except ObjectNotFound:
             return []
 
     def set_rules(self, rules: Sequence[dict[str, Any]]) -> None:
@@ -170,7 +170,7 @@ class S3Bucket:
         self._ask("delete", keys[0], request)
 
     def _put(self, key: str, data: bytes, **condition: str) -> str:
-        """Write, and return the new version. Raises `_Refused` or `Missing` if the object fails the condition."""
+        """Write, and return the new version. Raises `_Refused` or `ObjectNotFound` if the object fails the condition."""
         check_key(key)
         body = version_salt.add(data, os.urandom(version_salt.NONCE_BYTES))
 
@@ -183,7 +183,7 @@ class S3Bucket:
     def _ask(self, verb: str, key: str, request: Callable[[], Awaitable[T]], wait_s: float | None = None) -> T:
         """Make a request, and retry it while that may help. `wait_s` limits what the silence limit does not see.
 
-        Raises `Missing`, `_Refused`, `NoBucket`, `Denied`, or `BucketError` when the time is over.
+        Raises `ObjectNotFound`, `_Refused`, `BucketNotFound`, `AccessDenied`, or `BucketError` when the time is over.
         """
         try:
             return ask(lambda: self._wait(request, wait_s), _is_transient, self._limit_s)
@@ -192,7 +192,7 @@ class S3Bucket:
         except Exception as error:
             if _code(error) == _NO_BUCKET:
                 advice = f"create it: aws s3 mb s3://{self._name}"
-                raise NoBucket(f"{self.url}: there is no such bucket; {advice}") from error
+                raise BucketNotFound(f"{self.url}: there is no such bucket; {advice}") from error
             raise _failure(error, f"{self.url}: cannot {verb} {key!r}") from error
 
     def _wait(self, request: Callable[[], Awaitable[T]], wait_s: float | None) -> T:
@@ -282,13 +282,13 @@ def _failure(error: Exception, what: str) -> BastionError:
     told = (said.get("Error", {}).get("Message") if isinstance(said, dict) else None) or str(error)
     text, status = " ".join(str(told).split())[:400], _status(error)
     if status == 404:
-        return Missing(f"{what}: there is no such object")
+        return ObjectNotFound(f"{what}: there is no such object")
     if status == 412:
         return _Refused(f"{what}: its version is another")
     if _code(error) in ("ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch") or status == 401:
-        return Denied(f"{what}: {text}; renew your credentials: aws configure, or aws sso login")
+        return AccessDenied(f"{what}: {text}; renew your credentials: aws configure, or aws sso login")
     if status == 403:
-        return Denied(f"{what}: {text}; ask the bucket's owner for this right")
+        return AccessDenied(f"{what}: {text}; ask the bucket's owner for this right")
     if isinstance(error, (boto.NoCredentialsError, boto.PartialCredentialsError, boto.SSOError)):
-        return Denied(f"{what}: {text}; run: aws configure, or aws sso login")
+        return AccessDenied(f"{what}: {text}; run: aws configure, or aws sso login")
     return BucketError(f"{what}: {text or type(error).__name__}; try again when the store answers")

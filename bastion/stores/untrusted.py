@@ -17,14 +17,14 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class NoFile(OSError):
+class NotRegularFile(OSError):
     """Something else lies where a regular file should be."""
 
 
 def opened(path: str | Path, how: int = os.O_RDONLY, mode: int = 0o600, folder: int | None = None) -> int:
     """Open a regular file, below an open `folder` if one is given. Return its descriptor.
 
-    Raises `NoFile` for other things, and `OSError`.
+    Raises `NotRegularFile` for other things, and `OSError`.
     """
     try:
         file = os.open(path, how | _HOW, mode, dir_fd=folder)
@@ -38,8 +38,8 @@ def opened(path: str | Path, how: int = os.O_RDONLY, mode: int = 0o600, folder: 
     return file
 
 
-def _none(path: str | Path) -> NoFile:
-    return NoFile(errno.EINVAL, "not a regular file", str(path))
+def _none(path: str | Path) -> NotRegularFile:
+    return NotRegularFile(errno.EINVAL, "not a regular file", str(path))
 
 
 def tail(path: str | Path, most: int) -> bytes:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from bastion.quota.resources import Resources
 
 from ..model.errors import RunnerError
-from ..model.interfaces import AttemptKey, Sight
+from ..model.interfaces import AttemptKey, MachineExistence
 from ..model.state.state import Cause
 from .stage import HELLO, KEY, OTHER, SAVES, WAIT, Fleet, Stage
 
@@ -60,9 +60,9 @@ class EngineContract:
         with fleet.away():
             assert _is_refused(stage.runner.list)
             assert _is_refused(lambda: stage.create(OTHER))
-            assert stage.runner.look(machine.id) is Sight.BLIND
+            assert stage.runner.look(machine.id) is MachineExistence.UNREACHABLE
         assert stage.machines() == [machine]
-        assert stage.runner.look(machine.id) is Sight.THERE
+        assert stage.runner.look(machine.id) is MachineExistence.THERE
         stage.stop(Cause.CANCELLED, grace_s=60)
         assert stage.ended().exit_code == 9
 
@@ -95,7 +95,7 @@ class EngineContract:
         assert list(stranger.list()) == []
         stranger.sweep()
         assert stage.machines() == [machine]
-        assert stage.runner.look(machine.id) is Sight.THERE
+        assert stage.runner.look(machine.id) is MachineExistence.THERE
 
 
 def _is_refused(call: Callable[[], object]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..journal import logs
 from ..model import layout
 from ..model.codec import encode
-from ..model.interfaces import Sight
+from ..model.interfaces import MachineExistence
 from ..model.state.state import Cause
 from ..model.stored.records import Claim
 from ..stores.create_once import create_once
@@ -114,7 +114,7 @@ class RunnerContract(EnvironmentContract, EngineContract, TrustContract):
         stage = Stage(fleet, self.asks)
         machine = stage.running(STUBBORN)
         fleet.until(lambda: stage.facts() is not None, "the first facts")
-        assert stage.runner.look(machine.id) is Sight.THERE
+        assert stage.runner.look(machine.id) is MachineExistence.THERE
         stage.runner.delete(machine.id)
         stage.gone(machine.id)
         stage.runner.delete(machine.id)
@@ -175,7 +175,7 @@ class RunnerContract(EnvironmentContract, EngineContract, TrustContract):
         machine = stage.running(STUBBORN)
         fleet.crash_worker(machine.id)
         assert stage.machines() == [machine]
-        assert stage.runner.look(machine.id) is Sight.THERE
+        assert stage.runner.look(machine.id) is MachineExistence.THERE
         stage.runner.delete(machine.id)
         stage.gone(machine.id)
         assert stage.machines() == []
@@ -193,13 +193,13 @@ class RunnerContract(EnvironmentContract, EngineContract, TrustContract):
         stage = Stage(fleet, self.asks)
         machine = stage.running(WAIT)
         unknown = machine.id[:-1] + ("0" if machine.id[-1] != "0" else "1")
-        assert stage.runner.look(unknown) is not Sight.THERE
+        assert stage.runner.look(unknown) is not MachineExistence.THERE
         stage.gone(unknown)
         stage.runner.stop(unknown)
         stage.runner.delete(unknown)
         assert stage.machines() == [machine]
 
-    def test_no_process_of_a_gang_starts_before_the_world_is_known(self, fleet: Fleet) -> None:
+    def test_no_process_of_a_gang_starts_before_its_peers_are_known(self, fleet: Fleet) -> None:
         stage = Stage(fleet, self.asks)
         stage.start(HELLO, workers=3)
         fleet.until(lambda: all(stage.phase(n) == "waiting" for n in range(3)), "three waiting workers")

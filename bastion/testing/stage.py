@@ -14,11 +14,11 @@ from bastion.quota.resources import Resources
 from ..journal import logs
 from ..model import layout
 from ..model.codec import decode, encode
-from ..model.errors import Later, Missing
-from ..model.interfaces import AttemptKey, Bucket, Machine, Placement, Runner, Sight
+from ..model.errors import NotReady, ObjectNotFound
+from ..model.interfaces import AttemptKey, Bucket, Machine, MachineExistence, Placement, Runner
 from ..model.job.spec import BundleRef
 from ..model.state.state import Cause
-from ..model.stored.records import Claim, Facts, Member, Order, StopOrder, World
+from ..model.stored.records import Claim, Facts, Order, Peer, Peers, StopOrder
 from ..stores.create_once import create_once
 
 HELLO = "echo hello"
@@ -161,7 +161,7 @@ class Stage:
     def _takes(self, wish: Placement) -> bool:
         try:
             self.runner.create(wish)
-        except Later:
+        except NotReady:
             self.runner.list()  # each turn begins with a listing, from which the runner learns what there is
             return False
         return True
@@ -192,7 +192,7 @@ class Stage:
         """Return its worker's latest facts; None if there are none."""
         try:
             return decode(self.bucket.read(layout.facts(key, worker)).data, Facts, "facts")
-        except Missing:
+        except ObjectNotFound:
             return None
 
     def log(self, key: AttemptKey = KEY, worker: int = 0) -> str:
@@ -210,19 +210,19 @@ class Stage:
         """Return the variables that `ENVIRONMENT` printed."""
         return dict(line.split("=", 1) for line in self.log(key, worker).splitlines() if "=" in line)
 
-    def meet(self, workers: int) -> Member:
+    def meet(self, workers: int) -> Peer:
         """Write the addresses of a gang's members, once all have claimed. Return the first member."""
         self.fleet.until(lambda: all(self.claim(worker=n) for n in range(workers)), "all claims")
         claims = [claim for n in range(workers) if (claim := self.claim(worker=n)) is not None]
-        members = [Member(address=claim.address, port=claim.port) for claim in claims]
-        create_once(self.bucket, layout.world(KEY), encode(World(members=members)))
+        members = [Peer(address=claim.address, port=claim.port) for claim in claims]
+        create_once(self.bucket, layout.peers(KEY), encode(Peers(members=members)))
         return members[0]
 
     def claim(self, key: AttemptKey = KEY, worker: int = 0) -> Claim | None:
         """Return the claim of a worker; None if there is none."""
         try:
             return decode(self.bucket.read(layout.claim(key, worker)).data, Claim, "claim")
-        except Missing:
+        except ObjectNotFound:
             return None
 
     def ended(self, key: AttemptKey = KEY, worker: int = 0) -> Facts:
@@ -257,7 +257,7 @@ class Stage:
 
     def gone(self, machine: str) -> None:
         """Wait until a machine is gone: by the direct question, then by the listing, which may show remains of it."""
-        self.fleet.until(lambda: self.runner.look(machine) is Sight.GONE, "the machine to be gone")
+        self.fleet.until(lambda: self.runner.look(machine) is MachineExistence.GONE, "the machine to be gone")
         assert machine not in {one.id for one in self.runner.list() if one.seen}
         self.fleet.until(
             lambda: machine not in {one.id for one in self.runner.list()}, "the machine to leave the listing"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bastion.quota.resources import Resources
 
-from ..model.interfaces import Sight
+from ..model.interfaces import MachineExistence
 from ..model.state.state import Cause
 from .stage import HELLO, KEY, OTHER, SAVES, WAIT, Fleet, Stage
 
@@ -39,9 +39,9 @@ class TrustContract:
         stranger.list()
         stranger.stop(machine.id)
         stranger.delete(machine.id)
-        assert stranger.look(machine.id) is not Sight.THERE
+        assert stranger.look(machine.id) is not MachineExistence.THERE
         assert stage.machines() == [machine]
-        assert stage.runner.look(machine.id) is Sight.THERE
+        assert stage.runner.look(machine.id) is MachineExistence.THERE
         assert stage.log() == "started\n"
         stage.stop(Cause.CANCELLED, grace_s=60)
         assert stage.ended().exit_code == 9

@@ -12,7 +12,7 @@ import msgspec
 
 from bastion.launcher.submit.build import amounts
 from bastion.model.clocks import wrong
-from bastion.model.errors import BastionError, Missing, UsageError
+from bastion.model.errors import BastionError, ObjectNotFound, UsageError
 from bastion.model.interfaces import Bucket
 from bastion.model.job.audit_line import sign
 from bastion.model.layout import CONFIG
@@ -36,7 +36,7 @@ from ..terminal.main import DONE, Call
 from . import unit as bastion_unit
 from .parts.background import come_up
 from .parts.config_file import changed
-from .parts.first_time import Chosen, check_engine, completed, engine_settings, keep, keep_for_all
+from .parts.first_time import ChosenDefaults, check_engine, completed, engine_settings, keep, keep_for_all
 from .parts.store_check import admit
 from .unit import Unit
 
@@ -77,7 +77,7 @@ def run(call: Call[CreateOptions]) -> int:
         call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
     if place.settings.shared:
         call.output.note(keep_for_all(call, place))
-    elif chosen != Chosen():
+    elif chosen != ChosenDefaults():
         for line in (*chosen.lines(), *_fleet(place), *keep(call, place, chosen)):
             call.output.note(line)
     else:
@@ -191,7 +191,7 @@ def store(bucket: Bucket, said: dict[str, Any], user: str, now: datetime) -> lis
     """
     try:
         stored = bucket.read(CONFIG)
-    except Missing:
+    except ObjectNotFound:
         first = msgspec.structs.replace(_for_admin(user), **said)
         exchange(bucket, CONFIG, sign(config.render(first), user, now).encode(), None)
         return []
@@ -206,7 +206,7 @@ def store(bucket: Bucket, said: dict[str, Any], user: str, now: datetime) -> lis
 def _before(bucket: Bucket) -> Config | None:
     try:
         return config.parse(bucket.read(CONFIG).data)
-    except Missing:
+    except ObjectNotFound:
         return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bastion.journal import snapshot
-from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.reader import BastionReader
 from bastion.launcher.read.view import View
 from bastion.launcher.submit.sending import send
 from bastion.model.errors import BastionError
@@ -39,7 +39,7 @@ def run(call: Call[DeleteOptions]) -> int:
     if call.options.dry_run:
         teardown.rehearse(call, place, accounts=call.options.purge)
         return DONE
-    config, reader = stored(place), Reader(place.bucket, clock, ThreadTasks())
+    config, reader = stored(place), BastionReader(place.bucket, clock, ThreadTasks())
     try:
         fleet = teardown.fleet_of(place, config, call.environ)
         teardown.machines(fleet)
@@ -141,7 +141,7 @@ def _check(call: Call[DeleteOptions], place: BastionPlace, jobs: list[str], mach
 
 
 def cancel_all(
-    place: BastionPlace, reader: Reader, admin: str, clock: Clock, ids: Ids, note: Callable[[str], None]
+    place: BastionPlace, reader: BastionReader, admin: str, clock: Clock, ids: Ids, note: Callable[[str], None]
 ) -> None:
     """Request the end of every job, also of jobs that are submitted meanwhile, and return when all have ended.
 
@@ -177,8 +177,8 @@ def _new_problems(place: BastionPlace, noted: set[str]) -> list[str]:
 
 
 def purge(bucket: Bucket) -> None:
-    """Remove every object of the bastion, except two small ones: they fence off a bastion that still sleeps."""
-    fence = snapshot.fence_off(bucket)
-    keys = [stat.key for stat in bucket.list("") if stat.key not in fence]
+    """Remove every object of the bastion, except two small ones: they shut out a bastion that still sleeps."""
+    kept = snapshot.end_for_good(bucket)
+    keys = [stat.key for stat in bucket.list("") if stat.key not in kept]
     for start in range(0, len(keys), BATCH):
         bucket.delete(keys[start : start + BATCH])

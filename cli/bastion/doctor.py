@@ -15,7 +15,7 @@ from ..options.bastion import DoctorOptions
 from ..terminal.main import DONE, FAILED, Call
 from ..terminal.table import plain
 from .parts import doctor_store, doctor_verify
-from .parts.doctor_checks import DoctorLook
+from .parts.doctor_checks import Examination
 
 
 def run(call: Call[DoctorOptions]) -> int:
@@ -25,7 +25,7 @@ def run(call: Call[DoctorOptions]) -> int:
     place = known_place_of(call)
     if call.options.verify:
         return doctor_verify.run(call, place)
-    look = DoctorLook(place, user_of(call), SystemClock(), RandomIds(), ThreadTasks())
+    look = Examination(place, user_of(call), SystemClock(), RandomIds(), ThreadTasks())
     with call.output.progress(f"examining bastion {place.name}"):
         checks = look.examine(VERSION)
     tell(call, checks, {"name": place.name, "bucket": place.root.url})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bastion.journal import recover
-from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.reader import BastionReader
 from bastion.model import layout
 from bastion.model.errors import BastionError, BucketError, UsageError
 from bastion.model.interfaces import Bucket, Clock, Stat, Tasks
@@ -14,7 +14,7 @@ from bastion.model.job.spec import JobSpec
 from bastion.model.state.state import Job
 from bastion.model.stored.requests import REQUEST_BYTES_MAX, Submit, Update, parse
 from bastion.platform.system import SystemClock, ThreadTasks
-from bastion.stores.expiry import Term, old_bundles, old_logs, old_outputs, term
+from bastion.stores.expiry import RetentionDays, old_bundles, old_logs, old_outputs, term
 from bastion.stores.routed import url_of
 
 from ..common.command_context import user_of
@@ -47,7 +47,7 @@ def run(call: Call[GcOptions]) -> int:
     return DONE
 
 
-def expired(bucket: Bucket, said: Term, clock: Clock, tasks: Tasks) -> list[Stat]:
+def expired(bucket: Bucket, said: RetentionDays, clock: Clock, tasks: Tasks) -> list[Stat]:
     """List the objects that are older than their term and that nothing needs.
 
     Bundles are listed before the jobs are read, and again afterwards: a bundle that was uploaded again meanwhile is
@@ -55,7 +55,7 @@ def expired(bucket: Bucket, said: Term, clock: Clock, tasks: Tasks) -> list[Stat
     """
     now = clock.wall()
     old = {stat.key: stat.version for stat in _old_bundles(bucket, said, clock)}
-    view = Reader(bucket, clock, tasks).look()
+    view = BastionReader(bucket, clock, tasks).look()
     logs = _listed(bucket, (layout.LOGS, layout.BASTION_LOG) if said.logs_days else ())
     doomed = list(old_logs(logs, said.logs_days, now, view.state))
     if not old and not said.outputs_days:
@@ -67,7 +67,7 @@ def expired(bucket: Bucket, said: Term, clock: Clock, tasks: Tasks) -> list[Stat
     return [*(stat for stat in still if stat.key not in needed.bundles), *doomed]
 
 
-def _old_bundles(bucket: Bucket, said: Term, clock: Clock) -> list[Stat]:
+def _old_bundles(bucket: Bucket, said: RetentionDays, clock: Clock) -> list[Stat]:
     listed = _listed(bucket, (layout.BUNDLES,) if said.bundles_days else ())
     return old_bundles(listed, said.bundles_days, clock.wall())
 
@@ -120,7 +120,7 @@ def _needed(bucket: Bucket, jobs: Sequence[Job], tasks: Tasks) -> _Needed:
     return _Needed(bundles=keys - folders, folders=folders)
 
 
-def _tell(call: Call[GcOptions], doomed: Sequence[Stat], said: Term) -> None:
+def _tell(call: Call[GcOptions], doomed: Sequence[Stat], said: RetentionDays) -> None:
     counts = {name: [s for s in doomed if s.key.startswith(prefix)] for name, prefix in _NAMES.items()}
     freed, dry = sum(stat.size for stat in doomed), call.options.dry_run
     if call.output.json:

@@ -9,7 +9,7 @@ from bastion.launcher.read.view import View, tick_age_s
 from bastion.model.durations import moment
 from bastion.model.errors import BastionError
 from bastion.model.nearest import did_you_mean
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 from bastion.schedule.plan import inputs
 
 from ..common.command_context import desk_of
@@ -23,7 +23,7 @@ def run(call: Call[HistoryOptions]) -> int:
     desk, [project] = desk_of(call), call.words
     since = moment(call.options.since, desk.clock.wall())
     view = desk.reader().look()
-    holes = Holes(list(view.holes))
+    holes = Gaps(list(view.holes))
     with call.output.progress("reading the journal"):
         found = list(project_history(desk.bucket, desk.tasks, view.state, project, since, holes))
     if not found:

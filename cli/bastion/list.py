@@ -8,7 +8,7 @@ from bastion.model.errors import UsageError
 from bastion.model.stored.status import summary
 from bastion.platform import host
 from bastion.platform.system import SystemClock
-from bastion.stores.opening import Prefixed, open_bucket
+from bastion.stores.opening import PrefixedBucket, open_bucket
 
 from ..common.place import BastionPlace, is_known, names, setting_of
 from ..hosting import where
@@ -24,7 +24,7 @@ def run(call: Call[Options]) -> int:
     if (said := setting_of(call, "bucket")) is None:
         raise UsageError("which bucket? Say --bucket=URL, set BASTION_BUCKET, or choose a profile")
     root = open_bucket(said.value)
-    places = [BastionPlace(name, root, Prefixed(root, name)) for name in names(root)]
+    places = [BastionPlace(name, root, PrefixedBucket(root, name)) for name in names(root)]
     found = [_row(place) for place in places if is_known(place)]
     if call.output.json:
         call.output.data({"schema": 1, "bastions": found})

@@ -30,7 +30,7 @@ def run(call: Call[LogsOptions]) -> int:
         return DONE
     prefix = layout.bastion_log(status.epoch)
     extent = logs.survey(place.bucket, prefix)
-    lines = logs.Lines()
+    lines = logs.LineSplitter()
     tail = logs.tail(place.bucket, extent.segments, call.options.tail)
     if tail.cut:
         call.output.note(tail.cut)
@@ -39,7 +39,7 @@ def run(call: Call[LogsOptions]) -> int:
         data, surplus = logs.after(data, surplus)
         call.output.log(lines.feed(data))
     if call.options.follow:
-        follow(call, place, status.epoch, lines, logs.Follower(place.bucket, prefix, extent.next), SystemClock())
+        follow(call, place, status.epoch, lines, logs.LogReader(place.bucket, prefix, extent.next), SystemClock())
     call.output.log(lines.close())
     return DONE
 
@@ -52,7 +52,12 @@ def _console(call: Call[LogsOptions], place: BastionPlace) -> int:
 
 
 def follow(
-    call: Call[LogsOptions], place: BastionPlace, epoch: int, lines: logs.Lines, follower: logs.Follower, clock: Clock
+    call: Call[LogsOptions],
+    place: BastionPlace,
+    epoch: int,
+    lines: logs.LineSplitter,
+    follower: logs.LogReader,
+    clock: Clock,
 ) -> None:
     """Print new lines, and continue with the next epoch's log where one ends. Only Ctrl-C ends it."""
     while True:
@@ -61,6 +66,6 @@ def follow(
             call.output.log(lines.feed(data))
         if status and status.epoch > epoch:
             epoch = status.epoch
-            follower = logs.Follower(place.bucket, layout.bastion_log(epoch))
+            follower = logs.LogReader(place.bucket, layout.bastion_log(epoch))
         else:
             clock.sleep(LOOK_S)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.reader import BastionReader
 from bastion.launcher.submit.sending import send
 from bastion.model import layout
 from bastion.model.codec import since
@@ -44,7 +44,7 @@ def _ask(call: Call[WhoOptions], request: AboutAll, becomes: str, is_so: Callabl
     check_user(place.settings, user)
     if wrong := not_for(user, request, place.config().admins):
         raise Forbidden(wrong)
-    reader = Reader(place.bucket, clock, ThreadTasks(), user=user)
+    reader = BastionReader(place.bucket, clock, ThreadTasks(), user=user)
     state = reader.look().state
     if not is_so(state):
         request_id = RandomIds().new()
@@ -58,7 +58,7 @@ def _ask(call: Call[WhoOptions], request: AboutAll, becomes: str, is_so: Callabl
     return DONE
 
 
-def _heard(place: BastionPlace, reader: Reader, request: str, clock: Clock) -> State:
+def _heard(place: BastionPlace, reader: BastionReader, request: str, clock: Clock) -> State:
     """Return the state once the request is read.
 
     If no bastion is up, or none reads it within `PATIENCE_S` seconds, return the state as it is.

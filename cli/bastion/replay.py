@@ -12,7 +12,7 @@ from bastion.launcher.history.replay_report import ReplayReport
 from bastion.launcher.read.job_rows import rfc3339
 from bastion.model.durations import moment
 from bastion.model.errors import BastionError, RecordError, UsageError
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 from bastion.model.version import VERSION
 from bastion.schedule.replay import replayed
 
@@ -44,7 +44,7 @@ def run(call: Call[ReplayOptions]) -> int:
 def _take(
     call: Call[ReplayOptions], desk: CommandContext, first: int, last: int, end: int, report: ReplayReport
 ) -> None:
-    holes = Holes()
+    holes = Gaps()
     state = point_in_time.state_below(desk.bucket, first, desk.tasks.map, holes, call.output.note)
     if holes.found:
         raise RecordError(f"what decisions rested on is not known: {holes.found[0].problem}")

@@ -48,10 +48,10 @@ def run(call: Call[StartOptions]) -> int:
     stopping = StopSignals()
     stopping.watch()
     environ = {name: text for name, text in call.environ.items() if name not in bastion_unit.OF_THE_UNIT}
-    world = doors(place, config, environ)
-    loop.wake_for(world, stopping.wait)
+    context = doors(place, config, environ)
+    loop.wake_for(context, stopping.wait)
     bastion_unit.notify(call.environ, "READY=1")  # leading or standing by: for systemd both are up
-    loop.run(world, me, stopping=stopping, poll_s=said.get("poll"), takeover=call.options.takeover)
+    loop.run(context, me, stopping=stopping, poll_s=said.get("poll"), takeover=call.options.takeover)
     return DONE
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from bastion.journal import journal_reader
 from bastion.launcher.read.job_rows import gap_lines
 from bastion.model.codec import decode
-from bastion.model.errors import BucketError, Missing, RecordError
+from bastion.model.errors import BucketError, ObjectNotFound, RecordError
 from bastion.model.layout import CLOCK
-from bastion.model.stored.journal_object import Holes, lost_end
+from bastion.model.stored.journal_object import Gaps, lost_end
 from bastion.model.stored.records import ClockNote
 from bastion.model.stored.status import SILENCE_S, accounts, age, summary
 from bastion.platform import host
@@ -18,7 +18,7 @@ from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.quota import resources
 from bastion.quota.quota import Quota
 from bastion.schedule import plan
-from bastion.schedule.usage import Use, usage
+from bastion.schedule.usage import ProjectUsage, usage
 from bastion.stores.folder_identity import is_full
 
 from ..common.place import BastionPlace, known_place_of
@@ -43,7 +43,7 @@ def run(call: Call[Options]) -> int:
     if call.output.json:
         call.output.data({**shown, "lodging": lodging})
         return DONE
-    holes = Holes()
+    holes = Gaps()
     state = journal_reader.load(place.bucket, ThreadTasks().map, holes)
     uses = usage(state, plan.inputs(state).quota or Quota.open())
     lines = page(shown, place.bucket.url, accounts(status), lodging)
@@ -58,7 +58,7 @@ def standing_by(place: BastionPlace, now: datetime) -> list[str]:
     """
     try:
         note = decode(place.bucket.read(CLOCK).data, ClockNote, CLOCK)
-    except (Missing, BucketError, RecordError):  # no bastion ever wrote one, or this user may not read it
+    except (ObjectNotFound, BucketError, RecordError):  # no bastion ever wrote one, or this user may not read it
         return []
     fresh = any(
         at and age(at, now) <= SILENCE_S for at in (note.at, note.wall)
@@ -85,7 +85,7 @@ def page(shown: dict[str, Any], url: str, jobs_as: str, lodging: str = "") -> li
     return [f"{word:<10} {plain(text)}" for word, text in rows]
 
 
-def usage_table(uses: list[Use]) -> list[str]:
+def usage_table(uses: list[ProjectUsage]) -> list[str]:
     """Return one line for each project and kind; nothing without a quota."""
     rows = [(use.project, use.kind, str(use.share), str(use.used), str(use.borrowed)) for use in uses]
     return ["", *table(HEADS, rows, right=NUMBERS)] if rows else []

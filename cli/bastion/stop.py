@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bastion.journal.control import why_paused
-from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.reader import BastionReader
 from bastion.launcher.read.view import View
 from bastion.model.errors import BastionError
 from bastion.model.interfaces import Clock
@@ -30,7 +30,7 @@ def run(call: Call[StopOptions]) -> int:
     clock = SystemClock()
     if call.options.drain:
         with call.output.progress(f"waiting for the jobs of bastion {place.name} to end"):
-            drain(place, Reader(place.bucket, clock, ThreadTasks()), clock)
+            drain(place, BastionReader(place.bucket, clock, ThreadTasks()), clock)
     was_up = stop(place, clock)
     if call.output.json:
         call.output.data({"name": place.name, "state": "stopped"})
@@ -61,7 +61,7 @@ def stop(place: BastionPlace, clock: Clock) -> bool:
     return True
 
 
-def drain(place: BastionPlace, reader: Reader, clock: Clock) -> None:
+def drain(place: BastionPlace, reader: BastionReader, clock: Clock) -> None:
     """Return when all jobs of this moment have ended.
 
     Raises `BastionError` if the bastion is paused or ends before them.

@@ -15,7 +15,7 @@ from ..terminal.flags import Options
 from ..terminal.main import INTERRUPTED, Call
 
 
-class Looker:
+class BoardReader:
     """A source of boards for the screen. It allows one call at a time."""
 
     def __init__(self, desk: CommandContext) -> None:
@@ -36,7 +36,7 @@ def run(call: Call[Options]) -> int:
     """Draw until the user leaves. Return the exit code."""
     check_terminal(call)
     desk = desk_of(call)
-    looker = Looker(desk)
+    looker = BoardReader(desk)
     first = looker(BoardOptions(), anew=True)  # before the screen opens: errors then print as everywhere
     from .parts.top_app import TopApp  # heavy: only for a terminal
 

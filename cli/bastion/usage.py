@@ -15,7 +15,7 @@ from bastion.model.durations import moment, short
 from bastion.model.errors import UsageError
 from bastion.model.interfaces import Bucket, Map
 from bastion.model.nearest import did_you_mean
-from bastion.model.stored.journal_object import Hole, Holes
+from bastion.model.stored.journal_object import Gap, Gaps
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.schedule.ledger import BY, Ledger, Of
 from bastion.schedule.ledger_table import LedgerLine, entry_lines, hours, total_line
@@ -45,7 +45,7 @@ class UsageFound:
     ledger: Ledger
     lines: Sequence[LedgerLine]
     total: LedgerLine
-    holes: Sequence[Hole]
+    holes: Sequence[Gap]
     bastion: Mapping[str, Any]
 
 
@@ -69,7 +69,7 @@ def run(call: Call[UsageOptions]) -> int:
 
 
 def _found(call: Call[UsageOptions]) -> UsageFound:
-    by, now, holes = _by(call.options.by), SystemClock().wall(), Holes()
+    by, now, holes = _by(call.options.by), SystemClock().wall(), Gaps()
     window, place = _window(call, now), known_place_of(call)
     with call.output.progress("reading the journal"):
         ledger = read_ledger(place.bucket, window, _of(by, call.options.label), ThreadTasks().map, holes)
@@ -187,7 +187,7 @@ def _of_kind(ledger: Ledger, lines: Sequence[LedgerLine], kind: str, by: str) ->
     using = [line.who for line in lines if kind in line.unit_hours]
     held = {who: entry.held.get(kind) for who, entry in ledger.entries.items()}
     meters = [(who, held[who]) for who in using]
-    yield html_charts.stacked(ledger.window, meters, ledger.pool.get(kind), title=f"{kind} in use, by {by}")
+    yield html_charts.stacked(ledger.window, meters, ledger.capacity.get(kind), title=f"{kind} in use, by {by}")
     shares = [line.who for line in lines if kind in line.share_hours][: html_charts.SHOWN]
     if shares:
         yield html_charts.few(
@@ -198,7 +198,7 @@ def _of_kind(ledger: Ledger, lines: Sequence[LedgerLine], kind: str, by: str) ->
         )
 
 
-def read_ledger(bucket: Bucket, window: Window, of: Of, at_once: Map, holes: Holes) -> Ledger:
+def read_ledger(bucket: Bucket, window: Window, of: Of, at_once: Map, holes: Gaps) -> Ledger:
     """Return the closed ledger of a window; `of` as in `Ledger`. Raises `BucketError`, `Newer`.
 
     It reads the journal once, up to the window's end, with a few objects in memory at a time. Objects that cannot be

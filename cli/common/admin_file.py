@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bastion.journal import recover
-from bastion.model.errors import BastionError, Missing, Overtaken
+from bastion.model.errors import BastionError, ObjectNotFound, VersionConflict
 from bastion.model.interfaces import Bucket
-from bastion.model.job.audit_line import Byline, sign, split
+from bastion.model.job.audit_line import AuditLine, sign, split
 from bastion.model.state.state import State
 from bastion.platform.system import SystemClock
 
@@ -68,7 +68,7 @@ class StoredFile:
     """
 
     text: str = ""
-    byline: Byline | None = None
+    byline: AuditLine | None = None
     version: str | None = None
 
 
@@ -76,7 +76,7 @@ def read(bucket: Bucket, file: AdminFile) -> StoredFile:
     """Read the file from the bucket."""
     try:
         stored = bucket.read(file.key)
-    except Missing:
+    except ObjectNotFound:
         return StoredFile()
     return StoredFile(*split(stored.data.decode("utf-8", "replace")), stored.version)
 
@@ -84,7 +84,7 @@ def read(bucket: Bucket, file: AdminFile) -> StoredFile:
 def put(call: Call[ConfirmOptions], place: BastionPlace, file: AdminFile, held: StoredFile, text: str) -> int:
     """Check a text, show its changes, ask, and replace the file.
 
-    Raises `BastionError` for a text that cannot be used, `Overtaken` if somebody else changed the file meanwhile.
+    Raises `BastionError` for a text that cannot be used, `VersionConflict` if somebody else changed the file meanwhile.
     """
     body, _ = split(text)
     new = file.parse(body)
@@ -95,8 +95,8 @@ def put(call: Call[ConfirmOptions], place: BastionPlace, file: AdminFile, held: 
         file.parse(signed)
         try:
             exchange(place.bucket, file.key, signed.encode(), held.version)
-        except Overtaken:
-            raise Overtaken(_overtaken(call, place.bucket, file, held)) from None
+        except VersionConflict:
+            raise VersionConflict(_overtaken(call, place.bucket, file, held)) from None
     if call.output.json:
         call.output.data({"schema": 1, **changes})
     else:

@@ -7,7 +7,7 @@ import os
 import pwd
 from dataclasses import dataclass
 
-from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.reader import BastionReader
 from bastion.model.errors import UsageError
 from bastion.model.interfaces import Bucket, Clock, Ids, Tasks
 from bastion.model.settings.config import Config
@@ -37,9 +37,9 @@ class CommandContext:
     ids: Ids
     settings: Config
 
-    def reader(self, *, user: str | None = None) -> Reader:
-        """Return a reader of the bastion's part of the bucket; `user` as in `Reader`."""
-        return Reader(self.bucket, self.clock, self.tasks, user=user)
+    def reader(self, *, user: str | None = None) -> BastionReader:
+        """Return a reader of the bastion's part of the bucket; `user` as in `BastionReader`."""
+        return BastionReader(self.bucket, self.clock, self.tasks, user=user)
 
 
 def desk_of(call: Call[Options]) -> CommandContext:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bastion.model.errors import Missing, Overtaken
+from bastion.model.errors import ObjectNotFound, VersionConflict
 from bastion.model.interfaces import Bucket
 from bastion.stores.create_once import create_once, settled
 
@@ -10,7 +10,7 @@ from bastion.stores.create_once import create_once, settled
 def exchange(bucket: Bucket, key: str, data: bytes, version: str | None) -> None:
     """Write `data` in place of the version that was read. `version` None: there was no object.
 
-    Raises `Overtaken` if somebody else changed the object meanwhile. A lost answer is not mistaken for that: an object
+    Raises `VersionConflict` if somebody else changed the object meanwhile. A lost answer is not mistaken for that: an object
     that holds exactly `data` is ours, because its audit line names its author and time.
     """
 
@@ -21,11 +21,11 @@ def exchange(bucket: Bucket, key: str, data: bytes, version: str | None) -> None
         return bucket.replace(key, data, version) is not None or _holds(bucket, key, data)
 
     if not settled(put):
-        raise Overtaken(f"somebody else changed {key} meanwhile; look at it and try again")
+        raise VersionConflict(f"somebody else changed {key} meanwhile; look at it and try again")
 
 
 def _holds(bucket: Bucket, key: str, data: bytes) -> bool:
     try:
         return bucket.read(key).data == data
-    except Missing:
+    except ObjectNotFound:
         return False

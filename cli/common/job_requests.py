@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from bastion.launcher.read.job_lookup import FoundJob
 from bastion.launcher.read.job_words import chosen, is_pattern
 from bastion.launcher.read.past_jobs import look_up
-from bastion.launcher.read.view import Filter, View, filter_of
+from bastion.launcher.read.view import JobFilter, View, filter_of
 from bastion.launcher.submit.sending import send
 from bastion.model.errors import BastionError, Forbidden, UsageError
 from bastion.model.stored.requests import AboutJob, Cancel
 from bastion.schedule.permissions import VERBS, refusal, stranger
-from bastion.schedule.plan import Inputs, inputs
+from bastion.schedule.plan import DecisionInputs, inputs
 
 from ..options.shared import FilterOptions, SeveralOptions, UserOptions
 from ..terminal.main import DONE, Call
@@ -26,7 +26,7 @@ Asked = Sequence[tuple[FoundJob, AboutJob]]
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class SelectedJobs:
     """The jobs that a command line means.
 
     jobs: the jobs.
@@ -59,26 +59,26 @@ class JobRequest:
         check_user(desk.settings, user)
         return cls(call, desk, user, desk.reader().look())
 
-    def one(self) -> Meant:
+    def one(self) -> SelectedJobs:
         """Return the job that the command's word means. Raises `NotFound`."""
-        return Meant((job_of(self.call, self.desk, self.view),), alone=True)
+        return SelectedJobs((job_of(self.call, self.desk, self.view),), alone=True)
 
-    def several(self, options: SeveralOptions) -> Meant:
+    def several(self, options: SeveralOptions) -> SelectedJobs:
         """Return the jobs that words and filters mean. Raises `NotFound`, `UsageError`."""
         words, filters = self.call.words, filter_of(options.of(FilterOptions), self.desk.clock.wall())
-        if not words and filters == Filter():
+        if not words and filters == JobFilter():
             raise UsageError(
                 "no job is named; use names, ids, patterns like 'sweep-*', or -u, -p, -s, --since, --label"
             )
         for line in filters.strangers(self.view):
             self.call.output.note(line)
         jobs = chosen(words, self.view, filters, self._look_up, user=None if options.all else self.user)
-        return Meant(jobs, alone=len(words) == 1 and filters == Filter() and not is_pattern(words[0]))
+        return SelectedJobs(jobs, alone=len(words) == 1 and filters == JobFilter() and not is_pattern(words[0]))
 
     def _look_up(self, word: str) -> FoundJob:
         return look_up(word, self.view, self.desk.bucket, self.desk.tasks)
 
-    def ask(self, found: Meant, request: Callable[[FoundJob], AboutJob], told: Callable[[FoundJob], str]) -> int:
+    def ask(self, found: SelectedJobs, request: Callable[[FoundJob], AboutJob], told: Callable[[FoundJob], str]) -> int:
         """Send a request for each of the jobs, or none at all if the bastion would refuse one.
 
         `told` is the message for people.
@@ -102,7 +102,7 @@ class JobRequest:
         if any(wrong):
             raise BastionError(_few(wrong))
 
-    def _refusal(self, job: FoundJob, request: AboutJob, known: Inputs) -> str:
+    def _refusal(self, job: FoundJob, request: AboutJob, known: DecisionInputs) -> str:
         if job.id in self.view.state.jobs:
             return refusal(request, self.user, self.view.state, known)
         if isinstance(request, Cancel):  # it has left the state, so it ended long ago: nothing to stop
@@ -120,7 +120,7 @@ class JobRequest:
         if failed:
             raise BastionError(f"{len(failed)} of {len(sent)} requests could not be stored: {failed[0]}") from failed[0]
 
-    def answer(self, found: Meant) -> int:
+    def answer(self, found: SelectedJobs) -> int:
         """Print the names on standard output. As JSON, print one object for a job that is meant alone, else a list."""
         output, rows = self.call.output, [{"id": job.id, "name": job.name} for job in found.jobs]
         if output.json:

@@ -14,14 +14,14 @@ from bastion.journal import recover
 from bastion.launcher.submit import profiles
 from bastion.launcher.submit.profiles import FILE_BYTES_MAX, Profile, Profiles, Setting, Settings
 from bastion.model.codec import decode
-from bastion.model.errors import BastionError, Forbidden, Missing, Newer, RecordError
+from bastion.model.errors import BastionError, Forbidden, NewerVersion, ObjectNotFound, RecordError
 from bastion.model.interfaces import Bucket
 from bastion.model.layout import CONFIG, STATUS
 from bastion.model.nearest import did_you_mean
 from bastion.model.settings.config import Config, parse
 from bastion.model.stored.status import Status
 from bastion.platform.local_paths import config_folder
-from bastion.stores.opening import Prefixed, housed, open_bucket
+from bastion.stores.opening import PrefixedBucket, housed, open_bucket
 
 from ..terminal.flags import Options
 from ..terminal.main import Call
@@ -58,14 +58,14 @@ class BastionPlace:
         """Return the bastion's settings. Raises `RecordError` if they are invalid, `BastionError` if there are none."""
         try:
             return parse(self.bucket.read(CONFIG).data)
-        except Missing:
+        except ObjectNotFound:
             raise BastionError(unknown(self)) from None
 
     def status(self) -> Status | None:
         """Return the bastion's last status; None if it never wrote one."""
         try:
             return decode(self.bucket.read(STATUS).data, Status, STATUS)
-        except Missing:
+        except ObjectNotFound:
             return None
 
 
@@ -76,7 +76,7 @@ def place_of(call: Call[Options], *, create: bool = False) -> BastionPlace:
     """
     said = settings_of(call)
     root = open_bucket(said.bucket, create=create)
-    return BastionPlace(said.bastion, root, Prefixed(root, said.bastion))
+    return BastionPlace(said.bastion, root, PrefixedBucket(root, said.bastion))
 
 
 def known_place_of(call: Call[Options]) -> BastionPlace:
@@ -87,7 +87,7 @@ def known_place_of(call: Call[Options]) -> BastionPlace:
     place = place_of(call)
     try:
         text = place.bucket.read(CONFIG).data
-    except Missing:
+    except ObjectNotFound:
         raise BastionError(unknown(place)) from None
     return place.housed(in_force(place, text))
 
@@ -97,11 +97,11 @@ def in_force(place: BastionPlace, text: bytes) -> Config:
 
     If it is invalid, return the last valid ones from the journal, or else the defaults.
 
-    Raises `Newer` if a newer version wrote the text.
+    Raises `NewerVersion` if a newer version wrote the text.
     """
     try:
         return parse(text)
-    except Newer:
+    except NewerVersion:
         raise
     except RecordError:
         last = recover.load(place.bucket).files.get("config")
@@ -115,7 +115,7 @@ def stored(place: BastionPlace) -> Config:
     """
     try:
         return in_force(place, place.bucket.read(CONFIG).data)
-    except Missing:
+    except ObjectNotFound:
         return Config()
 
 
@@ -123,7 +123,7 @@ def is_known(place: BastionPlace) -> bool:
     """Return True if a bastion was created there."""
     try:
         place.bucket.read(CONFIG)
-    except Missing:
+    except ObjectNotFound:
         return False
     return True
 

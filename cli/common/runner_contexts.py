@@ -14,17 +14,17 @@ from bastion.model import layout
 from bastion.model.settings.config import Config
 from bastion.platform.local_paths import mark
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
-from bastion.runners.runner_context import Ground
+from bastion.runners.runner_context import RunnerContext
 from bastion.stores.machine_seal import KeyedSeal, key_in
 from bastion.stores.routed import url_of
 
 from .place import BastionPlace
 
 
-def ground(place: BastionPlace, config: Config, environ: Mapping[str, str], name: str) -> Ground:
+def ground(place: BastionPlace, config: Config, environ: Mapping[str, str], name: str) -> RunnerContext:
     """Return the context of the runner of this name."""
     ids = RandomIds()
-    return Ground(
+    return RunnerContext(
         bastion=place.name,
         scope=mark(place.name, place.bucket.url),
         bucket=place.bucket,

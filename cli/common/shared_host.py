@@ -13,7 +13,7 @@ from bastion.model.errors import UsageError
 from bastion.model.job.spec import USER
 from bastion.model.settings.config import EVERYBODY, Config
 from bastion.runners.worker.linux.unix_account import chosen, is_known, name_of
-from bastion.service.received_request import Authors
+from bastion.service.received_request import RequestAuthors
 from bastion.stores import shared_folder
 from bastion.stores.shared_folder import FolderMode
 
@@ -29,7 +29,7 @@ _FIRST_UID, _LAST_UID = 1_000, 60_000
 MEND = "mend it as root: bastion create --local --shared"
 
 
-def authors(config: Config) -> Authors:
+def authors(config: Config) -> RequestAuthors:
     """Return the accounts that may ask in the name of others, for the bastion of this process.
 
     Raises `RunnerError` as `chosen` does.
@@ -41,7 +41,7 @@ def authors(config: Config) -> Authors:
         f"bastion config set run_as={me}, or has jobs run as who submits them: bastion create --local --shared"
     )
     is_own = alone and not chosen(config.run_as, own, is_known)
-    return Authors(
+    return RequestAuthors(
         own=own,
         number_of=number_of,
         name_of=lambda number: name_of(number) if number >= 0 else "more than one account",

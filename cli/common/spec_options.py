@@ -93,7 +93,7 @@ def _moment(text: str, flag: str, now: datetime) -> datetime | None:
 def after_of(desk: CommandContext, words: Sequence[str]) -> list[str]:
     """Return the conditions of `--after`, with the ids of the jobs that its words mean now.
 
-    Raises `NotFound`, `SpecError`.
+    Raises `JobNotFound`, `SpecError`.
     """
     if not words:
         return []

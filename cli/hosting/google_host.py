@@ -13,7 +13,7 @@ from bastion.model.settings.config import Config
 from bastion.model.settings.tables import GoogleSettings
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.google.api.client import GoogleApi
-from bastion.runners.google.api.interface import Google, NotThere
+from bastion.runners.google.api.interface import Google, ResourceNotFound
 from bastion.runners.google.hosting import bastion_vm, setup_steps, terraform
 from bastion.runners.google.hosting.bastion_vm import (
     DISK_GB,
@@ -25,9 +25,9 @@ from bastion.runners.google.hosting.bastion_vm import (
     vm_name,
     workers,
 )
-from bastion.runners.google.hosting.dry_run import Dry
+from bastion.runners.google.hosting.dry_run import DryGoogle
 from bastion.runners.google.hosting.vm_status import VmStatus
-from bastion.runners.hosting import Do, HostingPlan, Tell
+from bastion.runners.hosting import HostingPlan, PlannedStep, Tell
 
 from ..common.place import BastionPlace, stored
 from ..options.bastion import HostingOptions
@@ -67,7 +67,7 @@ def lodging(place: BastionPlace, tell: Tell | None = None) -> VmStatus | None:
     held = stored(place).google
     if not held.vm_zone:
         return None
-    api: Google = Dry(door(held), tell) if tell else door(held)
+    api: Google = DryGoogle(door(held), tell) if tell else door(held)
     return VmStatus(api, held.project, held.vm_zone, vm_name(place.name))
 
 
@@ -80,9 +80,9 @@ def site(call: Call[HostingOptions], place: BastionPlace, config: Config) -> Hos
     """Return the plan for this bastion's hosting. Raises `UsageError` if it is not possible."""
     found, google = _host(call, place, config), config.google
 
-    def work(tell: Tell | None) -> list[Do]:
-        api = Dry(door(google), tell) if tell else door(google)
-        return [Do(step.what, partial(step.ensure, api)) for step in setup_steps.steps(found)]
+    def work(tell: Tell | None) -> list[PlannedStep]:
+        api = DryGoogle(door(google), tell) if tell else door(google)
+        return [PlannedStep(step.what, partial(step.ensure, api)) for step in setup_steps.steps(found)]
 
     return HostingPlan(
         lodging=VmStatus(door(google), found.project, found.zone, found.vm),
@@ -138,7 +138,7 @@ def _image(place: BastionPlace, google: GoogleSettings) -> str:
     at = {"project": google.project, "zone": google.vm_zone, "instance": vm_name(place.name)}
     try:
         return metadata_of(door(google).call("compute.instances.get", **at)).get(IMAGE, "")
-    except NotThere:
+    except ResourceNotFound:
         return ""
 
 

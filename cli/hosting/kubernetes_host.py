@@ -8,8 +8,8 @@ from bastion.model.errors import UsageError
 from bastion.model.settings.config import Config
 from bastion.platform.local_paths import mark
 from bastion.platform.system import SystemClock
-from bastion.runners.hosting import Do, HostingPlan, Tell
-from bastion.runners.kubernetes.bastion_objects import Deployed, namespace_uid, work
+from bastion.runners.hosting import HostingPlan, PlannedStep, Tell
+from bastion.runners.kubernetes.bastion_objects import DeployedBastion, namespace_uid, work
 from bastion.runners.kubernetes.deployment import BastionDeployment, faults, name_of
 from bastion.runners.kubernetes.fleet import checked, door
 from bastion.runners.kubernetes.interface import Cluster
@@ -69,13 +69,13 @@ def site(call: Call[HostingOptions], place: BastionPlace, config: Config) -> Hos
     if wrong := list(faults(host)):
         raise UsageError("; ".join(wrong))
 
-    def todo(tell: Tell | None) -> list[Do]:
+    def todo(tell: Tell | None) -> list[PlannedStep]:
         return list(work(door(given, SystemClock(), tell), host))
 
     return HostingPlan(lodging=deployed, work=todo)
 
 
-def lodging(place: BastionPlace, tell: Tell | None = None) -> Deployed | None:
+def lodging(place: BastionPlace, tell: Tell | None = None) -> DeployedBastion | None:
     """Return the Deployment of this bastion; None if its settings name none.
 
     With `tell`, calls that would change something are reported and not made.
@@ -93,8 +93,8 @@ def forget(place: BastionPlace) -> dict[str, Any]:
     return {"runner_options": {**options, NAME: {**options[NAME], "deployed_in": ""}}}
 
 
-def _deployed(place: BastionPlace, given: KubernetesSettings, api: Cluster, *, waits: bool = True) -> Deployed:
-    return Deployed(
+def _deployed(place: BastionPlace, given: KubernetesSettings, api: Cluster, *, waits: bool = True) -> DeployedBastion:
+    return DeployedBastion(
         api=api,
         namespace=given.namespace,
         uid=given.deployed_in,

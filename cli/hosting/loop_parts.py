@@ -30,7 +30,7 @@ SNAPSHOT_S = 600.0
 def doors(place: BastionPlace, config: Config, environ: Mapping[str, str]) -> ServiceContext:
     """Return everything that the loop of this bastion needs. Raises as `runners` does."""
     made = runners(place, config, environ)
-    births = [runner.site.birth for runner in made.values() if isinstance(runner, GoogleRunner)]
+    births = [runner.context.birth for runner in made.values() if isinstance(runner, GoogleRunner)]
     if builds := [birth.build for birth in births if isinstance(birth, MachineBoot)]:
         # Build ahead of use, one after the other: later builds reuse the first result. A later caller sees the error.
         ThreadTasks(1).start("build", lambda: [build() for build in builds])

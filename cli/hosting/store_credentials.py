@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Mapping
 
-from bastion.model.errors import Denied, UsageError
+from bastion.model.errors import AccessDenied, UsageError
 from bastion.runners.google.api.login import default_credentials
 
 Rows = dict[str, str]
@@ -20,7 +20,7 @@ Rows = dict[str, str]
 def credentials(url: str, environ: Mapping[str, str]) -> Rows:
     """Return the credentials in force for this URL, as rows.
 
-    Raises `Denied` if there are none, `UsageError` without a package.
+    Raises `AccessDenied` if there are none, `UsageError` without a package.
     """
     scheme = url.partition("://")[0]
     if scheme == "gs":
@@ -43,7 +43,7 @@ def _google(url: str, environ: Mapping[str, str]) -> Rows:
     try:
         found, project = default_credentials()
     except GoogleAuthError as error:
-        raise Denied(f"{url}: {_line(error)}; run: gcloud auth application-default login") from error
+        raise AccessDenied(f"{url}: {_line(error)}; run: gcloud auth application-default login") from error
     file = environ.get("GOOGLE_APPLICATION_CREDENTIALS")
     known = str(get_application_default_credentials_path())  # type: ignore[no-untyped-call]
     source = f"{file} (GOOGLE_APPLICATION_CREDENTIALS)" if file else known
@@ -71,9 +71,9 @@ def _s3(url: str, environ: Mapping[str, str]) -> Rows:
         found = here.get_credentials()
         role = here.get_scoped_config().get("role_arn")
     except BotoCoreError as error:
-        raise Denied(f"{url}: {_line(error)}; run: aws configure, or aws sso login") from error
+        raise AccessDenied(f"{url}: {_line(error)}; run: aws configure, or aws sso login") from error
     if found is None:
-        raise Denied(f"{url}: no credentials of AWS; run: aws configure, or aws sso login")
+        raise AccessDenied(f"{url}: no credentials of AWS; run: aws configure, or aws sso login")
     endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
     rows = {
         "source": _METHODS.get(found.method, found.method),
@@ -100,7 +100,7 @@ def _folder(path: str) -> Rows:
     try:
         found = os.stat(path)
     except OSError as error:
-        raise Denied(
+        raise AccessDenied(
             f"file://{path}: {(error.strerror or '').lower()}; make the folder, or ask for the right"
         ) from error
     rights = ((os.R_OK, "read"), (os.W_OK, "write"), (os.X_OK, "enter"))

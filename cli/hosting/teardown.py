@@ -11,7 +11,7 @@ from bastion.runners.google.api.interface import Google
 from bastion.runners.google.fleet import GCE, TPU
 from bastion.runners.google.gce.runner import GceRunner
 from bastion.runners.google.hosting.bastion_vm import BastionVm, workers
-from bastion.runners.google.hosting.dry_run import Dry
+from bastion.runners.google.hosting.dry_run import DryGoogle
 from bastion.runners.google.hosting.grants import leave
 from bastion.runners.google.tpu.runner import TpuRunner
 from bastion.runners.hosting import Tell
@@ -38,7 +38,7 @@ def fleet_of(place: BastionPlace, config: Config, environ: Mapping[str, str], te
     With `tell`, calls that would change something are reported and not made.
     """
     makers = {maker.kind.name: maker for maker in (TPU, GCE)}
-    google = Dry(google_host.door(config.google), tell) if tell else None
+    google = DryGoogle(google_host.door(config.google), tell) if tell else None
     fleet: list[TpuRunner | GceRunner | KubernetesRunner] = []
     for name in config.runners:
         if name in makers:
@@ -102,7 +102,7 @@ def rehearse(call: Call[Options], place: BastionPlace, *, accounts: bool) -> Non
     if lodged:
         lodged.delete()
     if accounts and has_accounts(place, config):
-        close_accounts(Dry(google_host.door(config.google), call.output.say), place, config)
+        close_accounts(DryGoogle(google_host.door(config.google), call.output.say), place, config)
 
 
 def _shown(machine: str) -> str:

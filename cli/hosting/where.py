@@ -24,7 +24,7 @@ LOOK_S = 2.0
 CONSOLE_LINES = 15
 
 
-class Way(Protocol):
+class HostingModule(Protocol):
     """The interface of a module for one kind of hosting."""
 
     def settings(self, call: Call[HostingOptions], place: BastionPlace) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _says(call: Call[HostingOptions], flag: str) -> bool:
     return value == _RUNNER if flag == "runner" else bool(value)
 
 
-def way(call: Call[HostingOptions], place: BastionPlace) -> Way:
+def way(call: Call[HostingOptions], place: BastionPlace) -> HostingModule:
     """Return the kind of hosting that the flags or the settings choose.
 
     Raises `UsageError` for flags of two kinds, or of none.
@@ -173,7 +173,7 @@ def _gone(place: BastionPlace) -> str:
     return next((name for name, has in _GONE.items() if has(config)), "")
 
 
-def _known(name: str) -> Way:
+def _known(name: str) -> HostingModule:
     """Return the module of this kind. It is imported here because it loads a whole cloud client."""
     if name == _GOOGLE:
         from . import google_host

@@ -19,7 +19,7 @@ from bastion.launcher.read.view import View
 from bastion.launcher.submit import ray_cluster
 from bastion.launcher.submit.sending import send
 from bastion.model import layout
-from bastion.model.errors import NotFound, UsageError
+from bastion.model.errors import JobNotFound, UsageError
 from bastion.model.layout import job_id
 from bastion.model.stored.requests import Submit
 from bastion.stores.routed import url_of
@@ -124,10 +124,10 @@ def _shown(call: Call[ClusterOptions], name: str) -> dict[str, Any]:
 
 
 def _cluster(desk: CommandContext, name: str, view: View) -> FoundJob:
-    """Return the newest job of this name. Raises `NotFound` if there is none, or if it is not a cluster."""
+    """Return the newest job of this name. Raises `JobNotFound` if there is none, or if it is not a cluster."""
     found = look_up(name, view, desk.bucket, desk.tasks)
     if not ray_cluster.is_cluster(needed_spec(desk.bucket, desk.tasks, found)):
-        raise NotFound(f"{found.id} is a job and no cluster; see launch show {name}")
+        raise JobNotFound(f"{found.id} is a job and no cluster; see launch show {name}")
     return found
 
 

@@ -15,7 +15,7 @@ from bastion.launcher.read.job_lookup import FoundJob
 from bastion.launcher.read.past_jobs import look_up
 from bastion.launcher.read.stored_spec import needed_spec
 from bastion.launcher.submit.spec_diff import Pairs, surroundings, wishes
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import BundleRef, JobSpec, written_out
 
@@ -53,7 +53,7 @@ def _code(bucket: Bucket, one: BundleRef, other: BundleRef) -> dict[str, Any]:
         for bundle, tree in zip((one, other), trees, strict=True):
             try:
                 unpack(bucket.read(bundle.key).data, bundle.digest, tree)
-            except Missing:
+            except ObjectNotFound:
                 return told | {"missing": bundle.key}
         return told | asdict(difference(*trees))
 

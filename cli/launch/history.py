@@ -6,7 +6,7 @@ from bastion.launcher.history.job_history import HEADS, history
 from bastion.launcher.read.job_rows import gap_lines, gap_rows, sign_of_life
 from bastion.launcher.read.past_jobs import records
 from bastion.launcher.read.view import not_read_yet, tick_age_s
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 
 from ..common.command_context import desk_of
 from ..common.job_choice import job_of
@@ -20,7 +20,7 @@ def run(call: Call[TaskOptions]) -> int:
     desk = desk_of(call)
     view = desk.reader().look()
     found = job_of(call, desk, view)
-    holes = Holes(list(view.holes))
+    holes = Gaps(list(view.holes))
     events = list(history(records(desk.bucket, desk.tasks, view, found, holes), found.id, found.task))
     if call.output.json:
         bastion = {"name": desk.bastion, "last_tick_age_s": tick_age_s(view.status, view.now)}

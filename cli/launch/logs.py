@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from bastion.launcher.history.job_history import history
 from bastion.launcher.logs import array_logs
-from bastion.launcher.logs.log_lines import Choice, bastion_lines, pattern, worker_list
-from bastion.launcher.logs.task_follower import FollowContext, Screen, follow, snapshot
+from bastion.launcher.logs.log_lines import LogSelection, bastion_lines, pattern, worker_list
+from bastion.launcher.logs.task_follower import FollowContext, FollowOutput, follow, snapshot
 from bastion.launcher.read import exit_codes
 from bastion.launcher.read.job_lookup import FoundJob, one_task
 from bastion.launcher.read.job_rows import gap_lines
@@ -18,7 +18,7 @@ from bastion.launcher.read.view import View
 from bastion.launcher.read.wait_for_end import code_now, standing
 from bastion.model.durations import moment
 from bastion.model.errors import UsageError
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 
 from ..common.command_context import CommandContext, desk_of
 from ..common.job_choice import job_of
@@ -41,14 +41,20 @@ def run(call: Call[LogsOptions]) -> int:
 
 
 def show_log(
-    output: Output, desk: CommandContext, found: FoundJob, choice: Choice, *, goes_on: bool = True, failed: bool = False
+    output: Output,
+    desk: CommandContext,
+    found: FoundJob,
+    choice: LogSelection,
+    *,
+    goes_on: bool = True,
+    failed: bool = False,
 ) -> int:
     """Print the output of a job, of an array that of the `failed` tasks only. With `goes_on`, follow a live job.
 
     Return the exit code of the job's end.
     """
     doors = FollowContext(bucket=desk.bucket, clock=desk.clock, tasks=desk.tasks, reader=desk.reader())
-    screen = Screen(lines=output.log, note=output.note)
+    screen = FollowOutput(lines=output.log, note=output.note)
     if found.count > 1 and found.task is None:
         # With `failed` nothing is followed: a failed task prints nothing more.
         if goes_on and not failed and _is_live(found, None):
@@ -80,13 +86,13 @@ def detachable(output: Output, *, name: str) -> Iterator[None]:
         raise
 
 
-def _choice(call: Call[LogsOptions], desk: CommandContext) -> Choice:
+def _choice(call: Call[LogsOptions], desk: CommandContext) -> LogSelection:
     options = call.options
     tail = options.tail
     if tail is None and call.output.width and not (options.since or options.grep):
         call.output.note(f"showing the last {TAIL} lines at most; --tail=N shows more")
         tail = TAIL
-    return Choice(
+    return LogSelection(
         tail=tail,
         since=moment(options.since, desk.clock.wall()) if options.since else None,
         workers=worker_list(options.worker) if options.worker else None,
@@ -101,7 +107,7 @@ def _provisioning(call: Call[LogsOptions], desk: CommandContext, found: FoundJob
     These are the events of the journal, then the lines of the bastion's own log that name the job.
     """
     if found.job:
-        holes = Holes(list(view.holes))
+        holes = Gaps(list(view.holes))
         told = records(desk.bucket, desk.tasks, view, found, holes)
         call.output.log([event.line() for event in history(told, found.id, found.task)])
         call.output.log(gap_lines(holes.found))

@@ -29,9 +29,9 @@ from bastion.launcher.read.job_rows import (
     queue,
     wide_cells,
 )
-from bastion.launcher.read.reader import Reader
-from bastion.launcher.read.view import LIVE, Filter, View, filter_of, tick_age_s
-from bastion.model.errors import BucketError, Denied, NoBucket, UsageError
+from bastion.launcher.read.reader import BastionReader
+from bastion.launcher.read.view import LIVE, JobFilter, View, filter_of, tick_age_s
+from bastion.model.errors import AccessDenied, BucketError, BucketNotFound, UsageError
 from bastion.model.interfaces import Clock
 from bastion.model.state.state import Job, JobState
 from bastion.model.stored.status import word
@@ -74,7 +74,7 @@ def run(call: Call[LsOptions]) -> int:
     return DONE
 
 
-def _asked(call: Call[LsOptions], bastion: str, filters: Filter) -> TableOptions:
+def _asked(call: Call[LsOptions], bastion: str, filters: JobFilter) -> TableOptions:
     """Return the options of the table: the user's own jobs that have not ended, unless the flags select others."""
     user = user_of(call)
     if not call.options.all:
@@ -96,11 +96,11 @@ class TableOptions:
 
     bastion: str
     user: str
-    meant: Filter
+    meant: JobFilter
     limit: int | None
     form: str
 
-    def reader(self, desk: CommandContext) -> Reader:
+    def reader(self, desk: CommandContext) -> BastionReader:
         """Return a reader. If only one user is selected, it reads no other user's requests."""
         users = self.meant.users or ()
         return desk.reader(user=next(iter(users)) if len(users) == 1 else None)
@@ -147,7 +147,7 @@ def interval(seconds: float | None) -> float | None:
     return seconds
 
 
-def looks(first: View, reader: Reader, clock: Clock, every_s: float) -> Looks:
+def looks(first: View, reader: BastionReader, clock: Clock, every_s: float) -> Looks:
     """Look again and again, without end. Raises `BucketError` if waiting would not help."""
     view, problem = first, ""
     while True:
@@ -155,7 +155,7 @@ def looks(first: View, reader: Reader, clock: Clock, every_s: float) -> Looks:
         clock.sleep(every_s)
         try:
             view, problem = reader.look(thrifty=True), ""
-        except (Denied, NoBucket):  # waiting would not help
+        except (AccessDenied, BucketNotFound):  # waiting would not help
             raise
         except BucketError as error:
             problem = f"{error}; trying on"

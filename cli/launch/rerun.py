@@ -14,7 +14,7 @@ from bastion.launcher.read.stored_spec import needed_spec
 from bastion.launcher.submit.sending import send
 from bastion.launcher.submit.spec_file import fields_again
 from bastion.model import layout
-from bastion.model.errors import BundleError, Missing, UsageError
+from bastion.model.errors import BundleError, ObjectNotFound, UsageError
 from bastion.model.job.spec import BundleRef, JobSpec, serialize_jobspec
 from bastion.model.layout import job_id
 from bastion.model.stored.requests import Submit
@@ -77,7 +77,7 @@ def _keep_code(desk: CommandContext, job: str, bundle: BundleRef) -> None:
     bucket, kept_s = desk.bucket, desk.settings.bundles_days * DAY_S or None
     try:
         upload(bucket, desk.clock, bundle.key, lambda: bucket.read(bundle.key).data, retention_s=kept_s)
-    except Missing:
+    except ObjectNotFound:
         raise BundleError(
             f"the code of {job} is gone: the bucket has removed {bundle.key}; launch it anew from its folder"
         ) from None

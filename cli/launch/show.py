@@ -10,7 +10,7 @@ from bastion.launcher.read.job_rows import QueueView, gap_lines, gap_rows
 from bastion.launcher.read.pending_reasons import derived
 from bastion.launcher.read.stored_spec import stored_spec
 from bastion.model.job.spec import written_out
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 
 from ..common.command_context import desk_of
 from ..common.job_choice import job_of
@@ -25,7 +25,7 @@ def run(call: Call[Options]) -> int:
     view = desk.reader().look()
     found = job_of(call, desk, view)
     row = QueueView(view, (), derived(view)).row(found.known)
-    holes = Holes(list(view.holes))
+    holes = Gaps(list(view.holes))
     spec = stored_spec(desk.bucket, desk.tasks, found, holes)
     seen = gpus(desk.bucket, desk.tasks, found.job, found.task) if found.job else []
     shown = {"schema": 1, **row, "spec": written_out(spec) if spec else None}

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import psutil
 
 from bastion.launcher.read.job_lookup import FoundJob, one_task
-from bastion.model.errors import BastionError, NotFound, UsageError
+from bastion.model.errors import BastionError, JobNotFound, UsageError
 from bastion.model.state.state import Attempt, Worker
 
 from ..common.command_context import desk_of
@@ -22,7 +22,7 @@ from ..common.job_choice import job_of
 from ..common.place import place_of
 from ..options.launch import SshOptions
 from ..terminal.main import DONE, Call
-from .parts.ssh_tunnel import RUNNERS, Forward, forwards, gcloud
+from .parts.ssh_tunnel import RUNNERS, PortForward, forwards, gcloud
 
 MARK, JOB = "BASTION_MACHINE", "BASTION_JOB"
 """Variables in the environment of a job's processes."""
@@ -62,10 +62,10 @@ def _live(found: FoundJob) -> Attempt:
 def _worker(found: FoundJob, attempt: Attempt, number: int) -> Worker:
     """Return the worker of this number.
 
-    Raises `NotFound` for a wrong number, `BastionError` if it is not up or has gone.
+    Raises `JobNotFound` for a wrong number, `BastionError` if it is not up or has gone.
     """
     if not 0 <= number < len(attempt.workers):
-        raise NotFound(f"{found.name} has no worker {number}; its workers are 0 to {len(attempt.workers) - 1}")
+        raise JobNotFound(f"{found.name} has no worker {number}; its workers are 0 to {len(attempt.workers) - 1}")
     worker = attempt.workers[number]
     if worker.over:
         raise BastionError(f"worker {number} of {found.name} is gone; see launch why {found.id}")
@@ -75,7 +75,7 @@ def _worker(found: FoundJob, attempt: Attempt, number: int) -> Worker:
     return worker
 
 
-def _here(call: Call[SshOptions], found: FoundJob, number: int, worker: Worker, wanted: Sequence[Forward]) -> int:
+def _here(call: Call[SshOptions], found: FoundJob, number: int, worker: Worker, wanted: Sequence[PortForward]) -> int:
     """Open a shell on this machine, in the folder and with the environment of the worker's process."""
     if wanted:
         there = wanted[0].there
@@ -88,7 +88,7 @@ def _here(call: Call[SshOptions], found: FoundJob, number: int, worker: Worker, 
         return _print(call, ["env", f"--chdir={folder}", *argv])
     terminal = {name: call.environ[name] for name in ("TERM", "COLORTERM") if name in call.environ}
     if shutil.which(argv[0], path=environ.get("PATH")) is None:
-        raise NotFound(f"there is no program {argv[0][:100]!r} in the PATH of {found.name}")
+        raise JobNotFound(f"there is no program {argv[0][:100]!r} in the PATH of {found.name}")
     os.chdir(folder)
     return _become(argv, {**environ, **terminal})
 

@@ -11,7 +11,7 @@ from bastion.launcher.read.view import state
 from bastion.model.errors import UsageError
 from bastion.model.stored.requests import Cancel
 
-from ..common.job_requests import SHOWN, JobRequest, Meant
+from ..common.job_requests import SHOWN, JobRequest, SelectedJobs
 from ..options.launch import StopOptions
 from ..terminal.confirm import agree
 from ..terminal.main import Call
@@ -44,7 +44,7 @@ def _cancel(job: FoundJob) -> Cancel:
     return Cancel(job=job.id, task=job.task)
 
 
-def _with_task(call: Call[StopOptions], found: Meant) -> Meant:
+def _with_task(call: Call[StopOptions], found: SelectedJobs) -> SelectedJobs:
     """Add the task of --task, which needs exactly one job. Raises `UsageError`."""
     task = call.options.task
     if task is None:

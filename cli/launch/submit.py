@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from bastion.journal import leadership
-from bastion.launcher.logs.log_lines import Choice
+from bastion.launcher.logs.log_lines import LogSelection
 from bastion.launcher.read.job_lookup import find
 from bastion.launcher.submit import build
 from bastion.launcher.submit.credentials import warnings
@@ -171,7 +171,9 @@ def submitted(call: Call[JobOptions], desk: CommandContext, job: str, spec: JobS
     if call.options.follow or call.options.wait:
         found = find(job, desk.reader().look())
         with detachable(output, name=job):
-            code = show_log(output, desk, found, Choice()) if call.options.follow else until_end(desk, found, output)
+            code = (
+                show_log(output, desk, found, LogSelection()) if call.options.follow else until_end(desk, found, output)
+            )
     else:
         code = DONE
     output.say(json.dumps({"id": job, "name": spec.name}) if output.json else spec.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bastion.launcher.read.job_lookup import FoundJob
-from bastion.launcher.read.wait_for_end import Waiter, wait
+from bastion.launcher.read.wait_for_end import EndWaiter, wait
 
 from ..common.command_context import CommandContext, desk_of
 from ..common.job_choice import job_of
@@ -24,5 +24,5 @@ def run(call: Call[WaitOptions]) -> int:
 
 def until_end(desk: CommandContext, found: FoundJob, output: Output, timeout_s: float | None = None) -> int:
     """Wait for the end of a job, or of the task that is named, and print its progress on standard error."""
-    waiter = Waiter(desk.reader(), desk.clock, found, output.note)
+    waiter = EndWaiter(desk.reader(), desk.clock, found, output.note)
     return wait(waiter, desk.clock, found, timeout_s=timeout_s)

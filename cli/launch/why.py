@@ -14,14 +14,14 @@ from bastion.launcher.explain.gpu_lines import GpuLine, gpus_in
 from bastion.launcher.explain.preemptions import stopped
 from bastion.launcher.explain.timing import timing
 from bastion.launcher.explain.worker_facts import WorkerReport, facts_of, pulses
-from bastion.launcher.history.job_history import HEADS, Happening, history
-from bastion.launcher.read.as_of import job_then, look_back
+from bastion.launcher.history.job_history import HEADS, HistoryEntry, history
+from bastion.launcher.read.as_of import as_of_view, job_then
 from bastion.launcher.read.job_lookup import FoundJob
 from bastion.launcher.read.job_rows import QueueView, Row, gap_lines, gap_rows, rfc3339, sign_of_life
 from bastion.launcher.read.past_jobs import records
 from bastion.launcher.read.view import View, tick_age_s
 from bastion.model.durations import moment, short
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 
 from ..common.command_context import CommandContext, desk_of
 from ..common.job_choice import job_of
@@ -53,8 +53,8 @@ class WhyFound:
     row: Row
     account: Explanation | None
     gpus: list[GpuLine]
-    events: list[Happening]
-    holes: Holes
+    events: list[HistoryEntry]
+    holes: Gaps
 
 
 def run(call: Call[WhyOptions]) -> int:
@@ -78,7 +78,7 @@ def run(call: Call[WhyOptions]) -> int:
 
 def _find_out(call: Call[WhyOptions], desk: CommandContext, at: datetime | None) -> WhyFound:
     view, found = _seen(call, desk, at)
-    holes = Holes(list(view.holes))
+    holes = Gaps(list(view.holes))
     told = records(desk.bucket, desk.tasks, view, found, holes, most=OBJECTS_MAX)
     events = list(history(told, found.id, found.task))
     job = found.job
@@ -105,7 +105,7 @@ def _seen(call: Call[WhyOptions], desk: CommandContext, at: datetime | None) -> 
         view = today()
         return view, job_of(call, desk, view)
     with call.output.progress("reading the journal"):
-        then = look_back(desk.bucket, desk.tasks, at, desk.clock.wall(), call.output.note)
+        then = as_of_view(desk.bucket, desk.tasks, at, desk.clock.wall(), call.output.note)
     return then, job_then(call.words[0], then, desk.bucket, desk.tasks, today, call.options.task)
 
 

@@ -107,7 +107,7 @@ def _flag(flag: Flag[Any]) -> str:
     return f"--{completions.name(flag)}{'=' if completions.takes(flag) else ''}"
 
 
-def _words(known: Iterable[completions.Offer]) -> str:
+def _words(known: Iterable[completions.Completion]) -> str:
     return " ".join(each.word for each in known)
 
 

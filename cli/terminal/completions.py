@@ -15,7 +15,7 @@ _KINDS = {"JOB": JOBS, "PROFILE": PROFILES, "FILE": FILES}
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Completion:
     """A word that a shell offers.
 
     word: the text to insert.
@@ -42,15 +42,15 @@ class CompletionPlace:
     many: bool
 
 
-def commands(tool: Tool) -> list[Offer]:
+def commands(tool: Tool) -> list[Completion]:
     """List the names of the commands, which are the first words."""
-    return [Offer(command.name, command.about) for command in tool.commands]
+    return [Completion(command.name, command.about) for command in tool.commands]
 
 
-def actions(tool: Tool) -> dict[str, list[Offer]]:
+def actions(tool: Tool) -> dict[str, list[Completion]]:
     """List the actions, which are the second words, of each command that has some."""
     return {
-        command.name: [Offer(action.name, action.about) for action in command.actions]
+        command.name: [Completion(action.name, action.about) for action in command.actions]
         for command in tool.commands
         if command.actions
     }

@@ -182,9 +182,9 @@ def _svg(chart: Any) -> str:
 def _without_scripts(root: Any) -> Any:
     """Return the drawing without scripts from elsewhere. The browser itself shows the values, as titles."""
     for parent in list(root.iter()):
-        for node in list(parent):
-            if str(node.tag).endswith("script"):
-                parent.remove(node)
-            elif str(node.tag).endswith("desc") and node.get("class") == "value":
-                node.tag = node.tag.replace("desc", "title")
+        for element in list(parent):
+            if str(element.tag).endswith("script"):
+                parent.remove(element)
+            elif str(element.tag).endswith("desc") and element.get("class") == "value":
+                element.tag = element.tag.replace("desc", "title")
     return root

@@ -13,7 +13,7 @@ from importlib import import_module
 from io import TextIOWrapper
 from typing import Generic, TextIO, TypeVar
 
-from bastion.model.errors import BastionError, NotFound, UsageError
+from bastion.model.errors import BastionError, JobNotFound, UsageError
 from bastion.model.version import VERSION
 
 from .flags import CommandLine, Options, Tool
@@ -23,7 +23,7 @@ from .table import wants_json
 
 DONE, FAILED, USAGE, NOT_FOUND, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 102, 130, 141
 
-CODES: tuple[tuple[type[BastionError], int], ...] = ((UsageError, USAGE), (NotFound, NOT_FOUND))
+CODES: tuple[tuple[type[BastionError], int], ...] = ((UsageError, USAGE), (JobNotFound, NOT_FOUND))
 """The exit code for each error that a command raises. All other errors of ours exit with `FAILED`."""
 
 

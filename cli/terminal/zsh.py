@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import completions
-from .completions import Offer
+from .completions import Completion
 from .flags import Flag, Tool
 
 _SCRIPT = r"""#compdef @TOOL@
@@ -98,12 +98,12 @@ def _offer(what: tuple[str, ...]) -> str:
 
 
 def _flags(flags: tuple[Flag[Any], ...]) -> str:
-    switches = [Offer(f"--{completions.name(flag)}", flag.about) for flag in flags if not completions.takes(flag)]
-    valued = [Offer(f"--{flag.name}=", flag.about) for flag in flags if completions.takes(flag)]
+    switches = [Completion(f"--{completions.name(flag)}", flag.about) for flag in flags if not completions.takes(flag)]
+    valued = [Completion(f"--{flag.name}=", flag.about) for flag in flags if completions.takes(flag)]
     return f"{_array('switches', switches)}; {_array('valued', valued)}"
 
 
-def _array(name: str, known: Iterable[Offer]) -> str:
+def _array(name: str, known: Iterable[Completion]) -> str:
     texts = (f"{each.word.replace(':', chr(92) + ':')}:{completions.sentence(each.about)}" for each in known)
     return f"{name}=({' '.join(map(_quoted, texts))})"
 

@@ -27,12 +27,12 @@ from bastion.model.interfaces import AttemptKey
 from bastion.model.job import instances, spec
 from bastion.model.job.alternatives import Alternative
 from bastion.model.settings import config
-from bastion.model.settings.tables import Git, GoogleSettings, JobLimits, Limits
-from bastion.model.stored.records import Member, Order, World
+from bastion.model.settings.tables import GitSettings, GoogleSettings, JobLimits, UserLimits
+from bastion.model.stored.records import Order, Peer, Peers
 from bastion.runners.google.hosting import rights
 from bastion.runners.google.hosting.bastion_vm import BastionVm
 from bastion.runners.worker.environment import ProcessPaths, environment
-from bastion.runners.worker.interfaces import Post
+from bastion.runners.worker.interfaces import WorkerIdentity
 from docs.tools.meanings import CONFIG, ENVIRONMENT, LEFT_OUT, SPEC_PAGES
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
@@ -53,9 +53,9 @@ TYPES: Mapping[Any, tuple[str, Any]] = {
     bool: ("true or false", None),
     bool | None: ("true, false or nothing", None),
     datetime | None: ("time", datetime.min),
-    Git: ("table of paths", Git(deploy_key="-")),
+    GitSettings: ("table of paths", GitSettings(deploy_key="-")),
     GoogleSettings: ("table", GoogleSettings(tiers=[])),
-    Limits: ("table of whole numbers", Limits(jobs=0)),
+    UserLimits: ("table of whole numbers", UserLimits(jobs=0)),
     JobLimits: ("table of whole numbers", JobLimits(processes=-1)),
     spec.BundleRef: ("table", None),
     spec.Provenance: ("table", None),
@@ -177,7 +177,7 @@ def _json(field: msgspec.structs.FieldInfo) -> str:
     if value is msgspec.NODEFAULT:
         return "needed"
     return (
-        f"`{whole(value) if isinstance(value, Limits) else msgspec.json.encode(value).decode()}`"
+        f"`{whole(value) if isinstance(value, UserLimits) else msgspec.json.encode(value).decode()}`"
         if value not in ("", {}, [], None)
         else ""
     )
@@ -217,9 +217,9 @@ def variables(env: dict[str, str]) -> dict[str, str]:
         replicas=2, workers=2, bundle=spec.BundleRef(), output_dir="", checkpoint_dir="", grace_s=0.0,
         time_limit_s=None, max_tries=1, restart_reason="", last_step=0,
     )  # fmt: skip
-    post = Post(key=AttemptKey("", 0, 0), worker=0, machine="", address="")
-    places = ProcessPaths(tmp="", progress="", world="", output="", checkpoint="")
-    return environment(order, post, World(members=2 * [Member(address="", port=0)]), {}, places, env)
+    post = WorkerIdentity(key=AttemptKey("", 0, 0), worker=0, machine="", address="")
+    places = ProcessPaths(tmp="", progress="", peers="", output="", checkpoint="")
+    return environment(order, post, Peers(members=2 * [Peer(address="", port=0)]), {}, places, env)
 
 
 def _google_rights() -> Iterator[str]:

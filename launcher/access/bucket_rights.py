@@ -125,7 +125,7 @@ def _rights(role: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BucketPart:
     """A bucket with a part of a bastion's objects.
 
     access: rights on the bucket.
@@ -150,7 +150,7 @@ class Part:
         return self.access.may(CREATE, self.below + layout.journal(0)) if layout.JOURNAL in self.homes else set()
 
 
-def checks(parts: Sequence[Part]) -> Iterator[Check]:
+def checks(parts: Sequence[BucketPart]) -> Iterator[Check]:
     """Check every rule in all buckets of a bastion whose rights are known."""
     bastions = {member for part in parts for member in part.deciders()}
     for part in parts:
@@ -166,7 +166,7 @@ def checks(parts: Sequence[Part]) -> Iterator[Check]:
         yield _not_known(part)
 
 
-def _public(part: Part) -> Check:
+def _public(part: BucketPart) -> Check:
     name = f"public access to {part.url}"
     strangers = sorted({member for grant in part.access.grants for member in grant.members} & PUBLIC)
     if strangers:
@@ -181,7 +181,7 @@ def _public(part: Part) -> Check:
     return Check(HealthLevel.OK, name, "prevented")
 
 
-def _uniform(part: Part) -> Check:
+def _uniform(part: BucketPart) -> Check:
     name = f"uniform access in {part.url}"
     if part.access.uniform:
         return Check(HealthLevel.OK, name, "rights are the bucket's alone")
@@ -189,7 +189,7 @@ def _uniform(part: Part) -> Check:
     return Check(HealthLevel.FAILED, name, found, "turn uniform bucket-level access on")
 
 
-def _deciders(part: Part) -> Check:
+def _deciders(part: BucketPart) -> Check:
     name, bastions = f"who writes the journal in {part.url}", part.deciders()
     if len(bastions) == 1 and not bastions & PUBLIC:
         return Check(HealthLevel.OK, name, *bastions)
@@ -200,17 +200,17 @@ def _deciders(part: Part) -> Check:
     return Check(HealthLevel.WARNING, name, _some(bastions), f"leave it to the bastion's account alone; {SEE}")
 
 
-def _only_the_bastion(part: Part, bastions: set[str]) -> Check:
+def _only_the_bastion(part: BucketPart, bastions: set[str]) -> Check:
     return _nobody_else(part, _ALL, _DECIDES, bastions, f"what only the bastion writes in {part.url}", "may write")
 
 
-def _once(part: Part, bastions: set[str]) -> Check:
+def _once(part: BucketPart, bastions: set[str]) -> Check:
     name, verb = f"what is written once in {part.url}", "may overwrite or remove"
     return _nobody_else(part, frozenset({DELETE}), _ONCE, bastions, name, verb)
 
 
 def _nobody_else(
-    part: Part, rights: Iterable[str], homes: Sequence[str], bastions: set[str], name: str, verb: str
+    part: BucketPart, rights: Iterable[str], homes: Sequence[str], bastions: set[str], name: str, verb: str
 ) -> Check:
     """Check that only the bastion has one of these rights on those of these prefixes that lie in this bucket."""
     here = [home for home in homes if home in part.homes]
@@ -221,7 +221,7 @@ def _nobody_else(
     return Check(HealthLevel.OK, name, ", ".join(here) or "nothing of it lies here")
 
 
-def _own_inbox(part: Part, bastions: set[str]) -> Check:
+def _own_inbox(part: BucketPart, bastions: set[str]) -> Check:
     """Check that each account but the bastion's sends requests under one name only, and cannot change sent requests."""
     name, access = f"requests in {part.url}", part.access
     users = sorted({user for grant in access.grants for user in _INBOX.findall(grant.condition)})
@@ -251,7 +251,7 @@ def _own_inbox(part: Part, bastions: set[str]) -> Check:
     return Check(HealthLevel.OK, name, f"{len(asking)} accounts may ask, each in one name")
 
 
-def _files(part: Part, bastions: set[str]) -> Check:
+def _files(part: BucketPart, bastions: set[str]) -> Check:
     """Check which accounts act as admins: to change the settings is to name the admins."""
     keys = [part.below + file for file in (layout.CONFIG, layout.QUOTA)]
     changing = {member for key in keys for right in _ALL for member in part.access.may(right, key)} - bastions
@@ -261,7 +261,7 @@ def _files(part: Part, bastions: set[str]) -> Check:
     return Check(HealthLevel.OK, name, _some(changing) or "nobody but the bastion")
 
 
-def _not_known(part: Part) -> Check:
+def _not_known(part: BucketPart) -> Check:
     name, access = f"roles and conditions in {part.url}", part.access
     roles = {
         grant.role for grant in access.grants if grant.role not in ROLES and grant.role.rpartition("/")[2] not in ROLES

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bastion.model import layout
-from bastion.model.clocks import HEAL, OFF_MAX_S, Moment, ahead, offset, words
+from bastion.model.clocks import HEAL, OFF_MAX_S, WriteTime, ahead, offset, words
 from bastion.model.durations import short
 from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import State
@@ -126,7 +126,7 @@ def exclusive(url: str, wrong: Sequence[str], *, tried: bool) -> Check:
     return Check(HealthLevel.OK, name, "of racing creators one won")
 
 
-def clock(moment: Moment | None) -> Check:
+def clock(moment: WriteTime | None) -> Check:
     """Compare this machine's clock with the store's. `moment` is None if no object could be written."""
     if moment is None:
         return Check(HealthLevel.OK, "clock", "not compared: nothing could be written")
@@ -141,7 +141,7 @@ def clock(moment: Moment | None) -> Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clocks:
+class ClockFacts:
     """The facts on clocks.
 
     ours: a write by this machine, just now; None: not possible.
@@ -152,7 +152,7 @@ class Clocks:
     folder_s: seconds by which a folder's times are ahead of its file system.
     """
 
-    ours: Moment | None
+    ours: WriteTime | None
     host: str
     theirs: tuple[datetime, datetime] | None = None
     their_host: str = ""
@@ -160,7 +160,7 @@ class Clocks:
     folder_s: float = 0.0
 
 
-def clocks(seen: Clocks, now: datetime) -> Iterator[Check]:
+def clocks(seen: ClockFacts, now: datetime) -> Iterator[Check]:
     """Find which clock is wrong: this machine's, the bastion's or the store's, or the journal's time.
 
     `now` is by the store's clock.

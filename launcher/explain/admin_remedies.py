@@ -9,22 +9,22 @@ from bastion.model.wording import listed
 from bastion.quota.resources import total
 from bastion.quota.shares import Shares
 
-from .remedies import Lever, Told
+from .remedies import AmountChange, Told
 from .smallest import Amounts
 from .supply import Supply
-from .what_if_state import WhatIfCase, allowed, enlarged, granted, pool
+from .what_if_state import WhatIfCase, allowed, enlarged, granted, total_capacity
 
 
-def grants(at: Supply) -> Iterator[Lever]:
+def grants(at: Supply) -> Iterator[AmountChange]:
     """Yield the changes: a limit, a share where one could help, and more machines."""
     if limits := at.limits():
         yield _limit(at, limits)
-    if governed := [kind for kind in at.lack() if kind in at.shares.governed and at.shares.pool.get(kind)]:
+    if governed := [kind for kind in at.lack() if kind in at.shares.governed and at.shares.capacity.get(kind)]:
         yield _share(at, governed)
-    yield _pool(at)
+    yield _more_capacity(at)
 
 
-def _limit(at: Supply, limits: Mapping[str, int]) -> Lever:
+def _limit(at: Supply, limits: Mapping[str, int]) -> AmountChange:
     """Raise the limit of each user of the project."""
     project = at.job.project
 
@@ -40,13 +40,13 @@ def _limit(at: Supply, limits: Mapping[str, int]) -> Lever:
         )
 
     guess = {kind: max(0, at.own.get(kind, 0) + at.job.demand[kind] - n) for kind, n in limits.items()}
-    top = {kind: at.shares.pool.get(kind, 0) + at.job.demand[kind] for kind in limits}
-    return Lever(what="user_limit", guess=guess, top=top, made=made, told=told, later=True)
+    top = {kind: at.shares.capacity.get(kind, 0) + at.job.demand[kind] for kind in limits}
+    return AmountChange(what="user_limit", guess=guess, top=top, made=made, told=told, later=True)
 
 
-def _share(at: Supply, kinds: Sequence[str]) -> Lever:
+def _share(at: Supply, kinds: Sequence[str]) -> AmountChange:
     """Raise the share of the project."""
-    project, there, used = at.job.project, at.shares.pool, at.used.get(at.job.project, {})
+    project, there, used = at.job.project, at.shares.capacity, at.used.get(at.job.project, {})
     own = {kind: at.shares.units(project).get(kind, 0) for kind in kinds}
 
     def made(case: WhatIfCase, more: Amounts) -> WhatIfCase:
@@ -63,7 +63,7 @@ def _share(at: Supply, kinds: Sequence[str]) -> Lever:
 
     top = {kind: there[kind] - own[kind] for kind in kinds}
     guess = {kind: min(top[kind], max(0, used.get(kind, 0) + at.job.demand[kind] - own[kind])) for kind in kinds}
-    return Lever(what="share", guess=guess, top=top, made=made, told=told, later=True)
+    return AmountChange(what="share", guess=guess, top=top, made=made, told=told, later=True)
 
 
 def _moved(before: WhatIfCase, after: WhatIfCase) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def _moved(before: WhatIfCase, after: WhatIfCase) -> list[dict[str, Any]]:
     was, new = before.inputs.quota, after.inputs.quota
     assert was is not None
     assert new is not None
-    units, then = Shares(was, pool(before)), Shares(new, pool(after))
+    units, then = Shares(was, total_capacity(before)), Shares(new, total_capacity(after))
     rows = []
     for project, row in new.shares.items():
         for kind, share in row.items():
@@ -84,7 +84,7 @@ def _moved(before: WhatIfCase, after: WhatIfCase) -> list[dict[str, Any]]:
     return rows
 
 
-def _pool(at: Supply) -> Lever:
+def _more_capacity(at: Supply) -> AmountChange:
     """Add machines."""
 
     def made(case: WhatIfCase, more: Amounts) -> WhatIfCase:
@@ -95,5 +95,5 @@ def _pool(at: Supply) -> Lever:
         return f"{listed([f'{n} more {kind}' for kind, n in added.items()])} in the pool", "", {"more": added}
 
     before = total(other.demand for other in at.ahead)
-    top = {kind: at.shares.pool.get(kind, 0) + at.job.demand[kind] + before.get(kind, 0) for kind in at.lack()}
-    return Lever(what="pool", guess=at.lack(), top=top, made=made, told=told)
+    top = {kind: at.shares.capacity.get(kind, 0) + at.job.demand[kind] + before.get(kind, 0) for kind in at.lack()}
+    return AmountChange(what="pool", guess=at.lack(), top=top, made=made, told=told)

@@ -13,13 +13,13 @@ from bastion.schedule.held_work import finish_by, until
 
 from ..read.job_rows import Row, newest_attempt, rfc3339
 from .preemption_risk import PreemptionRisk
-from .preemptions import Stopped
+from .preemptions import PreemptedAttempt
 from .timing import Timing
 from .waiting import WaitingAccount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pulse:
+class WorkerReports:
     """The last reports of an attempt's workers.
 
     beat: oldest of the workers' last beats, by the store's clock; None: no beat was found.
@@ -35,7 +35,7 @@ class Pulse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class RunningAttempt:
     """One live attempt.
 
     task: number of the task.
@@ -63,11 +63,11 @@ class Running:
     waits_for: str
     stopping: str
     for_job: str
-    pulse: Pulse | None
+    pulse: WorkerReports | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class JobEnd:
     """The end of a job, or of one of its tasks.
 
     cause: cause of the end of the last attempt; empty: there was no attempt.
@@ -102,9 +102,9 @@ class Explanation:
     since: datetime
     timing: Timing | None
     waiting: WaitingAccount | None
-    running: tuple[Running, ...]
-    end: End | None
-    stops: tuple[Stopped, ...] = ()
+    running: tuple[RunningAttempt, ...]
+    end: JobEnd | None
+    stops: tuple[PreemptedAttempt, ...] = ()
     exposure: PreemptionRisk | None = None
 
     def row(self) -> Row:
@@ -126,9 +126,9 @@ def live(job: Job, task: int | None) -> list[tuple[AttemptKey, Attempt]]:
     return [(AttemptKey(job.id, number, one.live.number), one.live) for number, one in tasks if one.live]
 
 
-def running(job: Job, attempt: Attempt, task: int, pulse: Pulse | None) -> Running:
+def running(job: Job, attempt: Attempt, task: int, pulse: WorkerReports | None) -> RunningAttempt:
     """Describe one live attempt."""
-    return Running(
+    return RunningAttempt(
         task=task,
         attempt=attempt.number,
         state=attempt.state.value,
@@ -144,7 +144,7 @@ def running(job: Job, attempt: Attempt, task: int, pulse: Pulse | None) -> Runni
     )
 
 
-def end(job: Job, task: int | None) -> End | None:
+def end(job: Job, task: int | None) -> JobEnd | None:
     """Describe the end of the job or the task; None if it has not ended."""
     state = job.state if task is None else job.task_state(task)
     if state not in ENDED:
@@ -155,7 +155,7 @@ def end(job: Job, task: int | None) -> End | None:
     last = attempts.get(number)
     told = next((worker for worker in last.workers if worker.message), None) if last else None
     failures = job.tasks[number].failures if number in job.tasks else 0
-    return End(
+    return JobEnd(
         cause=last.cause.value if last and last.cause else "",
         exit_code=last.exit_code if last else None,
         message=told.message if told else "",

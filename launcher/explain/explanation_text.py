@@ -10,9 +10,9 @@ from bastion.model.wording import clock, listed
 from bastion.quota import resources
 
 from . import timing
-from .explanation import End, Explanation, Pulse, Running
+from .explanation import Explanation, JobEnd, RunningAttempt, WorkerReports
 from .preemption_risk import PreemptionRisk
-from .preemptions import Stopped
+from .preemptions import PreemptedAttempt
 from .waiting_text import SHOWN, Line, ago, more, waits
 
 
@@ -35,7 +35,7 @@ def told(account: Explanation, name: str, project: str, now: datetime) -> Iterat
         yield from _end(account.end)
 
 
-def _running(row: Running, now: datetime) -> Iterator[Line]:
+def _running(row: RunningAttempt, now: datetime) -> Iterator[Line]:
     hosts = ", ".join(row.machines[:SHOWN]) + (f" and {len(row.machines) - SHOWN} more" if row.machines[SHOWN:] else "")
     where = f" on {hosts}" if hosts else ", no worker seen yet"
     yield (
@@ -71,7 +71,7 @@ def _exposure(exposure: PreemptionRisk, project: str, now: datetime) -> Iterator
         yield "at risk", f"{wants} would have it stopped, after {short(claim.after_s)} of waiting"
 
 
-def _stopped(stop: Stopped, now: datetime) -> Iterator[Line]:
+def _stopped(stop: PreemptedAttempt, now: datetime) -> Iterator[Line]:
     if stop.ended:  # else the attempt says it
         yield "stopped", f"task {stop.task} attempt {stop.attempt} at {clock(stop.at, now)}: {stop.why}"
     if stop.lost is not None and stop.lost_s is not None:
@@ -80,14 +80,14 @@ def _stopped(stop: Stopped, now: datetime) -> Iterator[Line]:
         yield "cost", f"{short(stop.lost_s)} of work that no checkpoint held: {lost}{again}"
 
 
-def _said(pulse: Pulse, now: datetime) -> Iterator[str]:
+def _said(pulse: WorkerReports, now: datetime) -> Iterator[str]:
     yield f"step {pulse.step}" if pulse.step is not None else ""
     yield f"checkpoint {ago(pulse.checkpoint_at, now)} ago" if pulse.checkpoint_at else ""
     yield f"last beat {ago(pulse.beat, now)} ago" if pulse.beat else ""
     yield pulse.phase
 
 
-def _end(end: End) -> Iterator[Line]:
+def _end(end: JobEnd) -> Iterator[Line]:
     code = f", exit code {end.exit_code}" if end.exit_code is not None else ""
     if end.cause:
         yield "cause", f"{end.cause}{code}; {end.tries} of {end.max_tries} tries used up"

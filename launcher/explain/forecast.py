@@ -17,7 +17,7 @@ from bastion.quota.resources import Resources
 from bastion.schedule.held_work import until
 from bastion.schedule.plan import Plan, starts, stops
 
-from .what_if_decision import Other, WhatIfDecisions, effect
+from .what_if_decision import JobReference, WhatIfDecisions, effect
 from .what_if_state import WhatIfCase, WhatIfState
 
 STEPS = 12
@@ -28,19 +28,19 @@ HORIZON = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Over:
+class EndingJob:
     """A job with an attempt that ends before the expected start.
 
     job: the job.
     stopped: it is being stopped; else it reaches its time limit.
     """
 
-    job: Other
+    job: JobReference
     stopped: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class ExpectedStart:
     """The expected start of a job, or of its next task.
 
     at: time of the start.
@@ -49,11 +49,11 @@ class Expected:
     """
 
     at: datetime
-    over: tuple[Over, ...]
+    over: tuple[EndingJob, ...]
     stopping_at: datetime | None
 
 
-def forecast(case: WhatIfCase, job: Job, answer: Plan, decisions: WhatIfDecisions) -> Expected | None:
+def forecast(case: WhatIfCase, job: Job, answer: Plan, decisions: WhatIfDecisions) -> ExpectedStart | None:
     """Return the expected start; None if no known end, and no passing of time, lets the job start.
 
     `answer` is the decision on `case`.
@@ -66,7 +66,7 @@ def forecast(case: WhatIfCase, job: Job, answer: Plan, decisions: WhatIfDecision
         helped = effect(answer, job.id, future.case().state)
         asked_at = asked_at or (future.now if helped.stops else None)
         if helped.tasks:
-            return Expected(at=future.now, over=future.over, stopping_at=asked_at)
+            return ExpectedStart(at=future.now, over=future.over, stopping_at=asked_at)
         future.happens(answer)
         if not future.moves(steps - step, answer.again):
             return None
@@ -81,7 +81,7 @@ class _Future:
         self._job = job
         self._sketch = WhatIfState(case)
         self.now = self._begun = case.now
-        self.over: tuple[Over, ...] = ()
+        self.over: tuple[EndingJob, ...] = ()
 
     def case(self) -> WhatIfCase:
         """Return the case as it is by now."""
@@ -116,11 +116,11 @@ class _Future:
         self._sketch.over(due)
         return True
 
-    def _over(self, key: AttemptKey) -> Over:
+    def _over(self, key: AttemptKey) -> EndingJob:
         state = self._sketch.state
         attempt = state.attempt(key)
         stopped = attempt is not None and attempt.state is AttemptState.STOPPING
-        return Over(job=Other.of(state.jobs[key.job]), stopped=stopped)
+        return EndingJob(job=JobReference.of(state.jobs[key.job]), stopped=stopped)
 
     def _ends(self) -> Iterator[tuple[datetime, AttemptKey]]:
         """Yield the known ends of attempts that hold a kind of resource that the job wants in any of its shapes."""

@@ -15,7 +15,7 @@ from bastion.model.state.state import Job, State
 from bastion.model.stored.events import Released
 from bastion.model.wording import clock
 from bastion.quota.quota import Quota
-from bastion.schedule.eligibility import Obstacle, gate
+from bastion.schedule.eligibility import Obstacle, eligibility_of
 
 from .what_if_state import NOBODY, WhatIfCase, WhatIfState, asking, granted_class, member
 
@@ -51,7 +51,7 @@ def gates(case: WhatIfCase, job: Job) -> Iterator[HeldBack]:
     if job.begin and job.begin > case.now:
         yield HeldBack(what="begin", text=f"time: it begins at {clock(job.begin, case.now)}", at=job.begin)
     # Those obstacles are listed above; without them the next one shows.
-    shut = gate(
+    shut = eligibility_of(
         case.state, structs.replace(job, held=None, build="", after=(), begin=None), case.inputs.quota, case.now
     )
     if shut.bar is Obstacle.RETRY:

@@ -9,7 +9,7 @@ from bastion.model.wording import listed
 from bastion.quota.demand import CLASSES
 
 from .admin_remedies import grants
-from .remedies import Lever, Told
+from .remedies import AmountChange, Told
 from .smallest import Amounts
 from .supply import Supply
 from .what_if_state import WhatIfCase, asking, ended, held_back
@@ -18,7 +18,7 @@ TRIED = 4
 """Most jobs tried one by one, and most tried together. A change that needs more jobs is no useful advice."""
 
 
-def levers(at: Supply) -> Iterator[Lever]:
+def levers(at: Supply) -> Iterator[AmountChange]:
     """Yield all changes, first those that the user can make."""
     if at.job.priority > 1:
         yield _priority(at.job)
@@ -35,7 +35,7 @@ def levers(at: Supply) -> Iterator[Lever]:
     yield from grants(at)
 
 
-def _priority(job: Job) -> Lever:
+def _priority(job: Job) -> AmountChange:
     def made(case: WhatIfCase, steps: Amounts) -> WhatIfCase:
         return asking(case, job.id, priority=job.priority - steps["steps"])
 
@@ -44,20 +44,20 @@ def _priority(job: Job) -> Lever:
         return f"priority {new}", f"launch update {job.id} --priority={new}", {"priority": new}
 
     top = {"steps": job.priority - 1}
-    return Lever(what="priority", guess=top, top=top, made=made, told=told, later=True)
+    return AmountChange(what="priority", guess=top, top=top, made=made, told=told, later=True)
 
 
-def _class(job: Job, name: str) -> Lever:
+def _class(job: Job, name: str) -> AmountChange:
     def made(case: WhatIfCase, _: Amounts) -> WhatIfCase:
         return asking(case, job.id, job_class=name)
 
     def told(_: Amounts) -> Told:
         return f"class {name}", f"launch update {job.id} --class={name}", {"class": name}
 
-    return Lever(what="class", guess={"": 1}, top={"": 1}, made=made, told=told, later=True)
+    return AmountChange(what="class", guess={"": 1}, top={"": 1}, made=made, told=told, later=True)
 
 
-def _tier(job: Job, tiers: int) -> Lever:
+def _tier(job: Job, tiers: int) -> AmountChange:
     own = job.max_tier
 
     def made(case: WhatIfCase, worse: Amounts) -> WhatIfCase:
@@ -67,10 +67,10 @@ def _tier(job: Job, tiers: int) -> Lever:
         tier = own + worse["tiers"]
         return f"tier {tier}", f"launch update {job.id} --max_tier={tier}", {"max_tier": tier}
 
-    return Lever(what="max_tier", guess={"tiers": 1}, top={"tiers": tiers - 1 - own}, made=made, told=told)
+    return AmountChange(what="max_tier", guess={"tiers": 1}, top={"tiers": tiers - 1 - own}, made=made, told=told)
 
 
-def _less(at: Supply) -> Lever:
+def _less(at: Supply) -> AmountChange:
     """Ask for less of each kind."""
     job = at.job
     asked = {kind: n for kind, n in job.resources.items() if n}
@@ -87,10 +87,10 @@ def _less(at: Supply) -> Lever:
 
     top = {kind: n - 1 for kind, n in asked.items()}
     guess = {kind: min(n, top[kind]) for kind, n in at.lack().items()}
-    return Lever(what="resources", guess=guess, top=top, made=made, told=told)
+    return AmountChange(what="resources", guess=guess, top=top, made=made, told=told)
 
 
-def _fewer(at: Supply) -> Lever:
+def _fewer(at: Supply) -> AmountChange:
     """Ask for fewer replicas."""
     job = at.job
 
@@ -103,10 +103,10 @@ def _fewer(at: Supply) -> Lever:
 
     top = {"replicas": job.replicas - 1}
     lack = max((-(-n // job.resources[kind]) for kind, n in at.lack().items()), default=0)
-    return Lever(what="replicas", guess={"replicas": min(lack, top["replicas"])}, top=top, made=made, told=told)
+    return AmountChange(what="replicas", guess={"replicas": min(lack, top["replicas"])}, top=top, made=made, told=told)
 
 
-def _others(job: Job, holders: Sequence[Job], ahead: Sequence[Job], *, instead: bool = False) -> Lever:
+def _others(job: Job, holders: Sequence[Job], ahead: Sequence[Job], *, instead: bool = False) -> AmountChange:
     """End the first of the holders, and hold the first of the jobs ahead."""
 
     def meant(number: Amounts) -> tuple[Sequence[Job], Sequence[Job]]:
@@ -125,7 +125,7 @@ def _others(job: Job, holders: Sequence[Job], ahead: Sequence[Job], *, instead: 
         return listed(parts), how, {"end": [other.id for other in over], "hold": [other.id for other in back]}
 
     top = {name: len(jobs) for name, jobs in (("ends", holders), ("ahead", ahead)) if jobs}
-    return Lever(what="others", guess=dict.fromkeys(top, 1), top=top, made=made, told=told, instead=instead)
+    return AmountChange(what="others", guess=dict.fromkeys(top, 1), top=top, made=made, told=told, instead=instead)
 
 
 def _names(jobs: Sequence[Job]) -> str:

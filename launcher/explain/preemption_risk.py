@@ -16,7 +16,7 @@ from bastion.quota.shares import Shares
 from bastion.schedule.usage import held, shares
 
 from .smallest import Amounts, least
-from .what_if_decision import Other, Spent, WhatIfDecisions
+from .what_if_decision import DecisionLimitReached, JobReference, WhatIfDecisions
 from .what_if_state import NOBODY, WhatIfCase, WhatIfState, asking, member
 
 AHEAD = 4
@@ -27,14 +27,14 @@ PROJECTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Threat:
+class ExpectedStop:
     """A future stop of the running job, if nothing else happens until then.
 
     by: pending job that it is stopped for; None: no job, the capacity shrank.
     at: time of the stop.
     """
 
-    by: Other | None
+    by: JobReference | None
     at: datetime
 
 
@@ -62,7 +62,7 @@ class PreemptionRisk:
     """
 
     borrowed: Mapping[str, int]
-    threat: Threat | None
+    threat: ExpectedStop | None
     claims: tuple[ShareClaim, ...]
 
 
@@ -81,20 +81,20 @@ def exposure(case: WhatIfCase, job: Job, asked: WhatIfDecisions) -> PreemptionRi
     try:
         threat = _threat(case, job, asked)
         claims += _claims(case, job, promised, asked) if threat is None else ()
-    except Spent:
+    except DecisionLimitReached:
         pass
     return PreemptionRisk(
         borrowed={kind: n for kind, n in over.items() if job.demand.get(kind)}, threat=threat, claims=tuple(claims)
     )
 
 
-def _threat(case: WhatIfCase, job: Job, asked: WhatIfDecisions) -> Threat | None:
+def _threat(case: WhatIfCase, job: Job, asked: WhatIfDecisions) -> ExpectedStop | None:
     for _ in range(AHEAD):
         answer = asked.plan(case)
         for stop in answer.schedule.stops:
             if stop.job == job.id:
                 by = case.state.jobs.get(stop.for_job or "")
-                return Threat(by=Other.of(by) if by else None, at=case.now)
+                return ExpectedStop(by=JobReference.of(by) if by else None, at=case.now)
         if answer.schedule.stops or answer.schedule.starts or answer.again is None or answer.again <= case.now:
             return None
         case = case.at(answer.again)
@@ -110,9 +110,9 @@ def _claims(case: WhatIfCase, job: Job, promised: Shares, asked: WhatIfDecisions
     kind = max(governed, key=lambda kind: job.demand[kind])
     others = [project for project in quota.shares if project != job.project]
     room = {name: promised.units(name).get(kind, 0) - used.get(name, {}).get(kind, 0) for name in others}
-    free = promised.pool[kind] - sum(row.get(kind, 0) for row in used.values())
+    free = promised.capacity[kind] - sum(row.get(kind, 0) for row in used.values())
     for project in sorted((name for name in others if room[name] > 0), key=lambda name: (-room[name], name))[:PROJECTS]:
-        newcomer = Newcomer(case, project)
+        newcomer = WhatIfJob(case, project)
         found = least(
             {kind: min(room[project], max(0, free) + 1)},
             {kind: room[project]},
@@ -122,7 +122,7 @@ def _claims(case: WhatIfCase, job: Job, promised: Shares, asked: WhatIfDecisions
             yield ShareClaim(project=project, resources=found, after_s=case.inputs.config.reclaim_delay)
 
 
-class Newcomer:
+class WhatIfJob:
     """A what-if job of a project, which has waited until other jobs are stopped for it."""
 
     def __init__(self, case: WhatIfCase, project: str) -> None:

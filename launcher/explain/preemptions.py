@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 
 from bastion.model.state.state import Attempt, Cause, Job, State
 
-from .what_if_decision import Other
+from .what_if_decision import JobReference
 
 HOUR_S = 3_600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stopped:
+class PreemptedAttempt:
     """An attempt that was stopped, or is being stopped, for another job.
 
     task: number of the task.
@@ -32,14 +32,14 @@ class Stopped:
     attempt: int
     at: datetime
     ended: datetime | None
-    by: Other | None
+    by: JobReference | None
     why: str
     lost_s: float | None
     lost: Mapping[str, float] | None
     before: int
 
 
-def stopped(state: State, job: Job, task: int | None) -> Iterator[Stopped]:
+def stopped(state: State, job: Job, task: int | None) -> Iterator[PreemptedAttempt]:
     """Yield all stops of a job, or of one of its tasks, oldest first."""
     rows = [
         _stopped(state, job, number, attempt, before)
@@ -50,16 +50,16 @@ def stopped(state: State, job: Job, task: int | None) -> Iterator[Stopped]:
     yield from sorted(rows, key=lambda row: (row.at, row.task))
 
 
-def _stopped(state: State, job: Job, task: int, attempt: Attempt, before: int) -> Stopped:
+def _stopped(state: State, job: Job, task: int, attempt: Attempt, before: int) -> PreemptedAttempt:
     by = state.jobs.get(attempt.for_job)
     lost_s, deadline = attempt.lost_s, attempt.deadline
     assert deadline is not None  # each stopping attempt has one
-    return Stopped(
+    return PreemptedAttempt(
         task=task,
         attempt=attempt.number,
         at=deadline - timedelta(seconds=attempt.grace_s or 0.0),
         ended=attempt.ended,
-        by=Other.of(by) if by else None,
+        by=JobReference.of(by) if by else None,
         why=attempt.reason,
         lost_s=lost_s,
         lost=None if lost_s is None else {kind: lost_s * n / HOUR_S for kind, n in job.demand.items() if n},

@@ -30,7 +30,7 @@ class QueuePosition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ahead:
+class JobAhead:
     """A job of the same project that goes first.
 
     job: id of the job.
@@ -49,7 +49,7 @@ class Ahead:
     why: str
 
 
-def line(state: State, job: Job, answer: Plan, sides: Sequence[Resources]) -> list[Job]:
+def line(state: State, job: Job, answer: Plan, partitions: Sequence[Resources]) -> list[Job]:
     """List the pending jobs of the project in the order of the decision. Empty if the decision does not consider `job`.
 
     Jobs that others are stopped for come first, then jobs that start. Other jobs that can never start are left out.
@@ -59,7 +59,9 @@ def line(state: State, job: Job, answer: Plan, sides: Sequence[Resources]) -> li
     order = dict.fromkeys([name for name in first if name in state.pending]) | dict.fromkeys(told)
     own = [other for other in map(state.jobs.__getitem__, order) if other.project == job.project]
     return (
-        [other for other in own if other is job or not impossible(amounts(other.demand), sides)] if job in own else []
+        [other for other in own if other is job or not impossible(amounts(other.demand), partitions)]
+        if job in own
+        else []
     )
 
 
@@ -75,13 +77,13 @@ def place(state: State, job: Job, order: list[Job]) -> QueuePosition | None:
     return QueuePosition(place=order.index(job) + 1, of=len(order), waiting=len(state.pending))
 
 
-def ahead(job: Job, order: list[Job], uses: Mapping[str, Use], kept: Container[str]) -> Iterator[Ahead]:
+def ahead(job: Job, order: list[Job], uses: Mapping[str, Use], kept: Container[str]) -> Iterator[JobAhead]:
     """Yield the jobs before this one.
 
     `uses` is the recent and the present use of each user of the project. Others are stopped for the jobs in `kept`.
     """
     for other in order[: order.index(job)] if job in order else ():
-        yield Ahead(
+        yield JobAhead(
             job=other.id,
             user=other.user,
             resources=other.demand,

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from .smallest import Amounts, least
-from .what_if_decision import Effect, Spent, WhatIfDecisions
+from .what_if_decision import DecisionEffect, DecisionLimitReached, WhatIfDecisions
 from .what_if_state import WhatIfCase
 
 
@@ -32,7 +32,7 @@ class Remedy:
     text: str
     how: str
     change: Mapping[str, Any] = field(default_factory=dict)
-    effect: Effect
+    effect: DecisionEffect
     at: datetime
 
 
@@ -40,7 +40,7 @@ Told = tuple[str, str, Mapping[str, Any]]  # text, how and change of a remedy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lever:
+class AmountChange:
     """A kind of change with variable amounts. Amounts of 0 change nothing.
 
     what: one word for scripts.
@@ -62,7 +62,7 @@ class Lever:
 
 
 def remedies(
-    case: WhatIfCase, waited: datetime, levers: Iterable[Lever], decisions: WhatIfDecisions
+    case: WhatIfCase, waited: datetime, levers: Iterable[AmountChange], decisions: WhatIfDecisions
 ) -> tuple[Remedy, ...]:
     """Return the remedies that were found, in the order of the levers. Stops when the decisions are spent.
 
@@ -76,12 +76,14 @@ def remedies(
         for lever in levers:
             if not (lever.instead and any(remedy.what == lever.what for remedy in found)):
                 found += _first(case, lever, moments if lever.later else moments[:1], decisions)
-    except Spent:
+    except DecisionLimitReached:
         pass
     return tuple(found)
 
 
-def _first(case: WhatIfCase, lever: Lever, moments: Iterable[datetime], decisions: WhatIfDecisions) -> Iterator[Remedy]:
+def _first(
+    case: WhatIfCase, lever: AmountChange, moments: Iterable[datetime], decisions: WhatIfDecisions
+) -> Iterator[Remedy]:
     """Yield the remedy of the lever at the first time when it has an effect."""
     for at in moments:
         if remedy := _tried(case.at(at), lever, decisions):
@@ -89,8 +91,8 @@ def _first(case: WhatIfCase, lever: Lever, moments: Iterable[datetime], decision
             return
 
 
-def _tried(case: WhatIfCase, lever: Lever, decisions: WhatIfDecisions) -> Remedy | None:
-    effects: dict[tuple[int, ...], Effect] = {}
+def _tried(case: WhatIfCase, lever: AmountChange, decisions: WhatIfDecisions) -> Remedy | None:
+    effects: dict[tuple[int, ...], DecisionEffect] = {}
 
     def works(amounts: Amounts) -> bool:
         effect = decisions.effect(lever.made(case, amounts))

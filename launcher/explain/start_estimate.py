@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bastion.model.state.state import Job
-from bastion.schedule.eligibility import gate
+from bastion.schedule.eligibility import eligibility_of
 from bastion.schedule.plan import Plan
 
-from .forecast import Expected, forecast
+from .forecast import ExpectedStart, forecast
 from .held_back import lifted, met
 from .job_remedies import levers
 from .remedies import Remedy, remedies
 from .supply import standing
-from .what_if_decision import Effect, Spent, WhatIfDecisions, effect
+from .what_if_decision import DecisionEffect, DecisionLimitReached, WhatIfDecisions, effect
 from .what_if_state import WhatIfCase
 
 
@@ -29,8 +29,8 @@ class StartEstimate:
     complete: False: the decisions were spent, and more changes may help. In a long queue each decision is expensive.
     """
 
-    now: Effect
-    expected: Expected | None
+    now: DecisionEffect
+    expected: ExpectedStart | None
     remedies: tuple[Remedy, ...]
     decisions: int
     complete: bool
@@ -38,7 +38,7 @@ class StartEstimate:
 
 def outlook(case: WhatIfCase, job: Job, answer: Plan, asked: WhatIfDecisions) -> StartEstimate:
     """Return the start estimate of a job with pending tasks. `answer` is the decision on `case`."""
-    expected, now, found = None, Effect(), tuple[Remedy, ...]()
+    expected, now, found = None, DecisionEffect(), tuple[Remedy, ...]()
     _ = answer.schedule.reasons  # made now, while the index of pending jobs is that of this case
     try:
         opened = lifted(case, job)
@@ -50,14 +50,14 @@ def outlook(case: WhatIfCase, job: Job, answer: Plan, asked: WhatIfDecisions) ->
         now = effect(last, job.id, case.state)
         if not now and _may(ready, job.id):
             found = _remedies(ready, ready.state.jobs[job.id], last, asked)
-    except Spent:
+    except DecisionLimitReached:
         pass
     return StartEstimate(now=now, expected=expected, remedies=found, decisions=asked.taken, complete=not asked.refused)
 
 
 def _may(case: WhatIfCase, job: str) -> bool:
     quota = case.inputs.quota
-    return quota is not None and gate(case.state, case.state.jobs[job], quota, case.now).tasks > 0
+    return quota is not None and eligibility_of(case.state, case.state.jobs[job], quota, case.now).tasks > 0
 
 
 def _remedies(case: WhatIfCase, job: Job, answer: Plan, decisions: WhatIfDecisions) -> tuple[Remedy, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bastion.model.state.state import AttemptState, Job
 from bastion.quota.resources import Resources, minus, total
 from bastion.quota.shares import Shares
-from bastion.schedule.plan import Plan, pool_of
+from bastion.schedule.plan import Plan, current_capacity
 from bastion.schedule.usage import held, shares
 
 from .queue_position import line
@@ -56,8 +56,8 @@ def standing(case: WhatIfCase, job: Job, answer: Plan) -> Supply:
     state, quota = case.state, case.inputs.quota
     assert quota is not None
     promised, used = shares(state, quota), held(state, quota)
-    there = pool_of(state, case.inputs)
-    order = line(state, job, answer, there.of_sides())
+    there = current_capacity(state, case.inputs)
+    order = line(state, job, answer, there.of_partitions())
     staying = [other for _, other, attempt in state.live_attempts() if attempt.state is not AttemptState.STOPPING]
     rows = {other.id: other for other in staying if other is not job}
     holders = [other for other in rows.values() if any(job.demand.get(kind) for kind, n in other.demand.items() if n)]
@@ -74,7 +74,7 @@ def standing(case: WhatIfCase, job: Job, answer: Plan) -> Supply:
         shares=promised,
         used=used,
         own=total(o.demand for _, o, _ in state.live_attempts() if (o.user, o.project) == (job.user, job.project)),
-        free=minus(promised.pool, total(used.values())),
+        free=minus(promised.capacity, total(used.values())),
         holders=sorted(holders, key=nearness),
         ahead=order[: order.index(job)] if job in order else [],
     )

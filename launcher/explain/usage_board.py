@@ -12,8 +12,8 @@ from bastion.model.durations import short
 from bastion.model.job.spec import JobSpec
 from bastion.model.state.state import Job, JobState
 from bastion.quota.quota import Quota
-from bastion.schedule.plan import Inputs, Plan, inputs, pool_of
-from bastion.schedule.usage import Use, usage
+from bastion.schedule.plan import DecisionInputs, Plan, current_capacity, inputs
+from bastion.schedule.usage import ProjectUsage, usage
 
 from ..read.job_rows import QueueView, gap_lines
 from ..read.pending_reasons import decided, reasons
@@ -71,7 +71,7 @@ class UsageBoard:
     bastion: Mapping[str, Any]
     problems: tuple[str, ...]
     counts: Mapping[str, int]
-    uses: tuple[tuple[Use, int], ...]
+    uses: tuple[tuple[ProjectUsage, int], ...]
     ids: tuple[str, ...]
     cells: tuple[tuple[str, ...], ...]
     more: int
@@ -86,14 +86,14 @@ def board(view: View, asked: BoardOptions, bastion: Mapping[str, Any]) -> UsageB
     answer, settings = decided(view), inputs(view.state)
     shown = QueueView(view, tuple(found[:ROWS_MAX]), reasons(view, answer))
     opened = next((known for known in jobs if known.id == asked.job), None)
-    pool = pool_of(view.state, settings).total()
+    capacity = current_capacity(view.state, settings).total()
     uses = usage(view.state, settings.quota or Quota.open())
     return UsageBoard(
         asked=asked,
         bastion=bastion,
         problems=(*bastion["problems"], *gap_lines(view.holes), *filter(None, [why_paused(view.state)])),
         counts=Counter(state(known).value for known in live),
-        uses=tuple((use, pool.get(use.kind, 0)) for use in uses),
+        uses=tuple((use, capacity.get(use.kind, 0)) for use in uses),
         ids=tuple(known.id for known in shown.jobs),
         cells=tuple(shown.cells()),
         more=len(found) - len(shown.jobs),
@@ -101,7 +101,7 @@ def board(view: View, asked: BoardOptions, bastion: Mapping[str, Any]) -> UsageB
     )
 
 
-def _why(shown: QueueView, known: Known, answer: Plan, settings: Inputs) -> Iterator[str]:
+def _why(shown: QueueView, known: Known, answer: Plan, settings: DecisionInputs) -> Iterator[str]:
     """Yield the account of a job, as far as it needs no read of the bucket."""
     row, now = shown.row(known), shown.view.now
     yield f"{row['id']} of {row['user']} in {row['project']}"

@@ -14,17 +14,17 @@ from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, plus, total
 from bastion.quota.shares import Shares, amounts
 from bastion.schedule.held_work import until
-from bastion.schedule.plan import Plan, pool_of
+from bastion.schedule.plan import Plan, current_capacity
 from bastion.schedule.usage import held, shares
 
 from .held_back import HeldBack, gates
-from .queue_position import Ahead, QueuePosition, Use, ahead, kept, line, place
+from .queue_position import JobAhead, QueuePosition, Use, ahead, kept, line, place
 from .start_estimate import StartEstimate
 from .what_if_state import WhatIfCase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
+class ResourceAmount:
     """One kind of resource that a task asks for, and the position of its project. Amounts are in units.
 
     kind: the kind.
@@ -86,9 +86,9 @@ class WaitingAccount:
     outlook: start estimate and remedies; None: not computed.
     """
 
-    amounts: tuple[Amount, ...]
+    amounts: tuple[ResourceAmount, ...]
     place: QueuePosition | None
-    ahead: tuple[Ahead, ...]
+    ahead: tuple[JobAhead, ...]
     holders: tuple[Holder, ...]
     gates: tuple[HeldBack, ...]
     never: str
@@ -97,18 +97,18 @@ class WaitingAccount:
 
 def waiting(case: WhatIfCase, job: Job, answer: Plan) -> WaitingAccount:
     """Return the account of a job with pending tasks. `answer` is the decision on `case`."""
-    state, pool = case.state, pool_of(case.state, case.inputs)
+    state, capacity = case.state, current_capacity(case.state, case.inputs)
     promised = shares(state, case.inputs.quota or Quota.open())
     rows = [_holder(*row) for row in state.live_attempts() if _shared(row[1].demand, job.demand)]
     rows.sort(key=lambda row: (row.project != job.project, -_sum([row.resources], *job.demand), row.since, row.job))
-    order = line(state, job, answer, pool.of_sides())
+    order = line(state, job, answer, capacity.of_partitions())
     return WaitingAccount(
         amounts=tuple(_amounts(case, job, promised, rows)),
         place=place(state, job, order),
         ahead=tuple(ahead(job, order, _uses(case, job.project, promised), kept(state, answer))),
         holders=tuple(rows),
         gates=tuple(gates(case, job)),
-        never=impossible(amounts(job.demand), pool.of_sides(job.max_tier)) or "",
+        never=impossible(amounts(job.demand), capacity.of_partitions(job.max_tier)) or "",
     )
 
 
@@ -118,21 +118,21 @@ def _uses(case: WhatIfCase, project: str, promised: Shares) -> dict[str, Use]:
     for _, job, _ in case.state.live_attempts():
         if job.project == project:
             holds[job.user] = plus(holds.get(job.user, {}), job.demand)
-    late = past(case.state, promised.pool, case.now)
+    late = past(case.state, promised.capacity, case.now)
     users = {*holds, *(user for name, user in late if name == project)}
     return {user: (late.get((project, user), 0.0), promised.dominant(holds.get(user, {}))) for user in users}
 
 
-def _amounts(case: WhatIfCase, job: Job, promised: Shares, rows: Sequence[Holder]) -> Iterable[Amount]:
+def _amounts(case: WhatIfCase, job: Job, promised: Shares, rows: Sequence[Holder]) -> Iterable[ResourceAmount]:
     used = held(case.state, case.inputs.quota or Quota.open())
     taken, own = total(used.values()), used.get(job.project, {})
     for kind, asked in job.demand.items():
-        pool = promised.pool.get(kind, 0)
-        yield Amount(
+        there = promised.capacity.get(kind, 0)
+        yield ResourceAmount(
             kind=kind,
             asked=asked,
-            pool=pool,
-            free=max(0, pool - taken.get(kind, 0)),
+            pool=there,
+            free=max(0, there - taken.get(kind, 0)),
             freeing=_sum((row.resources for row in rows if row.stopping), kind),
             share=promised.units(job.project).get(kind, 0) if kind in promised.governed else None,
             used=own.get(kind, 0),

@@ -9,12 +9,12 @@ from bastion.model.durations import short
 from bastion.model.wording import clock
 from bastion.quota import resources
 
-from .forecast import Expected, Over
-from .queue_position import Ahead, QueuePosition
+from .forecast import EndingJob, ExpectedStart
+from .queue_position import JobAhead, QueuePosition
 from .remedies import Remedy
 from .start_estimate import StartEstimate
-from .waiting import Amount, Holder, WaitingAccount
-from .what_if_decision import Effect
+from .waiting import Holder, ResourceAmount, WaitingAccount
+from .what_if_decision import DecisionEffect
 
 SHOWN = 5
 """Most rows of a list that are shown."""
@@ -60,7 +60,7 @@ def _outlook(outlook: StartEstimate, now: datetime, *, gated: bool) -> Iterator[
         yield first, f"more than one change: none of those that were tried starts it ({outlook.decisions} decisions)"
 
 
-def _amount(amount: Amount, project: str) -> str:
+def _amount(amount: ResourceAmount, project: str) -> str:
     text = f"{amount.asked} {amount.kind}: {amount.free} of {amount.pool} free"
     if amount.freeing:
         text += f", {amount.freeing} being freed"
@@ -73,7 +73,7 @@ def _place(place: QueuePosition, project: str) -> str:
     return text if place.waiting == place.of else f"{text}, of {place.waiting} in all"
 
 
-def _ahead(row: Ahead) -> str:
+def _ahead(row: JobAhead) -> str:
     tasks = f", {row.tasks} tasks" if row.tasks > 1 else ""
     return f"{row.user}/{row.job} asks for {resources.text(row.resources)}{tasks}: {row.why}"
 
@@ -86,7 +86,7 @@ def _holder(holder: Holder, now: datetime) -> str:
     return f"{text}, until {clock(holder.until, now)}, at the latest" if holder.until else text
 
 
-def _expected(expected: Expected, now: datetime) -> str:
+def _expected(expected: ExpectedStart, now: datetime) -> str:
     text = f"it starts by {clock(expected.at, now)}"
     if expected.stopping_at and expected.stopping_at > now:
         text = f"others are stopped for it at {clock(expected.stopping_at, now)}, and {text}"
@@ -94,7 +94,7 @@ def _expected(expected: Expected, now: datetime) -> str:
     return f"{text}{over}, if nothing more important is submitted"
 
 
-def _over(over: Over) -> str:
+def _over(over: EndingJob) -> str:
     return f"{over.job} {'has stopped' if over.stopped else 'ends by its time limit'}"
 
 
@@ -103,17 +103,17 @@ def _remedy(remedy: Remedy, now: datetime) -> str:
     return f"{remedy.text} {_would(remedy.effect)} {when}{f': {remedy.how}' if remedy.how else ''}"
 
 
-def _does(effect: Effect) -> str:
+def _does(effect: DecisionEffect) -> str:
     """Say what the decision does: `starts it`."""
     return f"starts {_tasks(effect)}" if effect.tasks else f"has {_some(effect.stops)} stopped for it"
 
 
-def _would(effect: Effect) -> str:
+def _would(effect: DecisionEffect) -> str:
     """Say what the decision would do: `would start it`."""
     return f"would start {_tasks(effect)}" if effect.tasks else f"would have {_some(effect.stops)} stopped for it"
 
 
-def _tasks(effect: Effect) -> str:
+def _tasks(effect: DecisionEffect) -> str:
     return "it" if effect.tasks == 1 else f"{effect.tasks} of its tasks"
 
 

@@ -11,23 +11,23 @@ from datetime import datetime
 
 from bastion.model.state.state import Job, State
 from bastion.schedule.pending import PendingJobs
-from bastion.schedule.plan import Inputs, Plan, plan
+from bastion.schedule.plan import DecisionInputs, Plan, plan
 
 from .what_if_state import WhatIfCase
 
-Decide = Callable[[State, Inputs, datetime, PendingJobs], Plan]
+Decide = Callable[[State, DecisionInputs, datetime, PendingJobs], Plan]
 
 AT_MOST, LEAST = 40, 20
 WORK_MAX = 200_000
 """Most work for one account: decisions times pending jobs. That takes some seconds."""
 
 
-class Spent(Exception):
+class DecisionLimitReached(Exception):
     """The limit of decisions is reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Other:
+class JobReference:
     """A short reference to another job.
 
     job: id of the job.
@@ -40,7 +40,7 @@ class Other:
     project: str
 
     @classmethod
-    def of(cls, job: Job) -> Other:
+    def of(cls, job: Job) -> JobReference:
         """Return the reference to a job."""
         return cls(job=job.id, user=job.user, project=job.project)
 
@@ -49,7 +49,7 @@ class Other:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class DecisionEffect:
     """The effect of a decision on a job. True if there is any.
 
     tasks: number of its tasks that start.
@@ -57,7 +57,7 @@ class Effect:
     """
 
     tasks: int = 0
-    stops: tuple[Other, ...] = ()
+    stops: tuple[JobReference, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.tasks or self.stops)
@@ -73,7 +73,7 @@ class WhatIfDecisions:
         self.job = job
         self.taken, self.refused = 0, False
         self._most, self._decide = most, decide
-        self._lineup = PendingJobs()
+        self._pending = PendingJobs()
         self._changed: frozenset[str] = frozenset()
         self._opened: set[str] = set()
 
@@ -88,26 +88,26 @@ class WhatIfDecisions:
         return self._most - self.taken
 
     def plan(self, case: WhatIfCase) -> Plan:
-        """Take the decision on a case. Raises `Spent` if no more may be taken."""
+        """Take the decision on a case. Raises `DecisionLimitReached` if no more may be taken."""
         if not self.left:
             self.refused = True
-            raise Spent
+            raise DecisionLimitReached
         self.taken += 1
         # The last case may have been at a later time, so jobs that time alone let in are indexed anew.
-        self._lineup.differ({*self._changed, *case.changed, *self._opened})
+        self._pending.differ({*self._changed, *case.changed, *self._opened})
         self._changed = case.changed
-        self._opened |= set(self._lineup.opening(case.now))
-        return self._decide(case.state, case.inputs, case.now, self._lineup)
+        self._opened |= set(self._pending.opening(case.now))
+        return self._decide(case.state, case.inputs, case.now, self._pending)
 
-    def effect(self, case: WhatIfCase) -> Effect:
-        """Return what the decision on a case does for the job. Raises `Spent`."""
+    def effect(self, case: WhatIfCase) -> DecisionEffect:
+        """Return what the decision on a case does for the job. Raises `DecisionLimitReached`."""
         return effect(self.plan(case), self.job, case.state)
 
 
-def effect(answer: Plan, job: str, state: State) -> Effect:
+def effect(answer: Plan, job: str, state: State) -> DecisionEffect:
     """Return what a decision does for a job."""
     stopped = [stop.job for stop in answer.schedule.stops if stop.for_job == job]
-    return Effect(
+    return DecisionEffect(
         tasks=sum(start.job == job for start in answer.schedule.starts),
-        stops=tuple(Other.of(state.jobs[name]) for name in dict.fromkeys(stopped)),
+        stops=tuple(JobReference.of(state.jobs[name]) for name in dict.fromkeys(stopped)),
     )

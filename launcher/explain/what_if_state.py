@@ -24,7 +24,7 @@ from bastion.quota.policy.shapes import possible
 from bastion.quota.resources import Resources, plus
 from bastion.quota.shares import amounts
 from bastion.schedule import lifecycle
-from bastion.schedule.plan import Inputs, pool_of
+from bastion.schedule.plan import DecisionInputs, current_capacity
 
 _MUTABLE = (dict, list, set, Struct)
 
@@ -46,7 +46,7 @@ class WhatIfCase:
     """
 
     state: State
-    inputs: Inputs
+    inputs: DecisionInputs
     now: datetime
     changed: frozenset[str] = frozenset()
 
@@ -154,16 +154,20 @@ def as_it_waits(case: WhatIfCase, job: str) -> WhatIfCase:
     if not own.choices or job in case.state.live:
         return case
     first = next(
-        iter(possible([amounts(each.demand) for each in own.choices], own.max_tier, pool_of(case.state, case.inputs))),
+        iter(
+            possible(
+                [amounts(each.demand) for each in own.choices], own.max_tier, current_capacity(case.state, case.inputs)
+            )
+        ),
         0,
     )
     shape = own.choices[first]
     return asking(case, job, choice=first, resources=shape.resources, replicas=shape.replicas) if first else case
 
 
-def pool(case: WhatIfCase) -> dict[str, int]:
+def total_capacity(case: WhatIfCase) -> dict[str, int]:
     """Return the capacity of all tiers together."""
-    return pool_of(case.state, case.inputs).total()
+    return current_capacity(case.state, case.inputs).total()
 
 
 def enlarged(case: WhatIfCase, more: Resources) -> WhatIfCase:
@@ -195,7 +199,7 @@ def granted(case: WhatIfCase, project: str, units: Resources, used: Mapping[str,
     rounded up, so that it is enough, and the others are rounded down. So the decision is the one that the bastion will
     make.
     """
-    quota, there = case.inputs.quota, pool(case)
+    quota, there = case.inputs.quota, total_capacity(case)
     assert quota is not None
     shares = {name: dict(row) for name, row in {project: {}, **quota.shares}.items()}
     for kind, n in units.items():

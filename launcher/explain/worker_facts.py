@@ -8,12 +8,12 @@ from itertools import islice
 
 from bastion.model import layout
 from bastion.model.codec import decode
-from bastion.model.errors import BucketError, Missing, RecordError
+from bastion.model.errors import BucketError, ObjectNotFound, RecordError
 from bastion.model.interfaces import AttemptKey, Bucket, Tasks
 from bastion.model.state.state import Job
-from bastion.model.stored.records import PAPER_BYTES_MAX, Facts
+from bastion.model.stored.records import RECORD_BYTES_MAX, Facts
 
-from .explanation import Pulse
+from .explanation import WorkerReports
 
 WORKERS_MAX = 64
 """Most workers that are read: the first ones. More reads would be too much for one look."""
@@ -54,7 +54,7 @@ def facts_of(bucket: Bucket, tasks: Tasks, job: Job, task: int | None = None) ->
 
 def pulses(
     bucket: Bucket, tasks: Tasks, attempts: Sequence[AttemptKey], facts: Sequence[WorkerReport]
-) -> dict[AttemptKey, Pulse]:
+) -> dict[AttemptKey, WorkerReports]:
     """Return the last reports of the first `ATTEMPTS_MAX` of these attempts. Takes one list of beats each."""
     first = attempts[:ATTEMPTS_MAX]
     beats = tasks.map(lambda key: [stat.modified for stat in bucket.list(f"{layout.BEATS}{key}/")], first)
@@ -62,7 +62,7 @@ def pulses(
     for key, heard in zip(first, beats, strict=True):
         own = [said.facts for said in facts if said.key == key]
         ahead = max(own, key=lambda one: one.step or 0, default=None)
-        found[key] = Pulse(
+        found[key] = WorkerReports(
             beat=min(heard, default=None) if isinstance(heard, list) else None,
             phase=ahead.phase if ahead else "",
             step=ahead.step if ahead else None,
@@ -75,6 +75,6 @@ def _facts(bucket: Bucket, key: AttemptKey, worker: int) -> Facts | None:
     """Read the last facts of a worker; None if there are none, or they cannot be read."""
     name = layout.facts(key, worker)
     try:
-        return decode(bucket.read(name, PAPER_BYTES_MAX).data, Facts, name)
-    except (Missing, RecordError, BucketError):
+        return decode(bucket.read(name, RECORD_BYTES_MAX).data, Facts, name)
+    except (ObjectNotFound, RecordError, BucketError):
         return None

@@ -10,10 +10,10 @@ import msgspec
 
 from bastion.model.codec import encode
 from bastion.model.state.state import JobState, State
-from bastion.model.stored.events import AnyEvent, OfAttempt
+from bastion.model.stored.events import AnyEvent, AttemptEvent
 from bastion.quota import resources
-from bastion.schedule.plan import inputs, pool_of
-from bastion.schedule.replay import Replayed
+from bastion.schedule.plan import current_capacity, inputs
+from bastion.schedule.replay import RepeatedDecision
 
 from ..read.job_rows import Row, rfc3339
 from .job_history import WORDS
@@ -34,7 +34,7 @@ class DecisionBasis:
     lines: tuple[str, ...]
 
 
-def told(each: Replayed, state: State) -> DecisionBasis:
+def told(each: RepeatedDecision, state: State) -> DecisionBasis:
     """Describe a decision. `state` is the one on which it was taken."""
     said, rested = each.difference, _rested(state)
     row = {
@@ -64,7 +64,7 @@ def _rested(state: State) -> Row:
     found = inputs(state)
     return {
         "policy": found.config.policy,
-        "pool": [dict(tier) for tier in pool_of(state, found).tiers],
+        "pool": [dict(tier) for tier in current_capacity(state, found).tiers],
         "paused": str(state.paused) if state.paused else None,
         "reclaims": list(state.reclaims),
         "files": {name: {"version": file.version, "text": file.text} for name, file in sorted(state.files.items())},
@@ -104,9 +104,9 @@ def _holding(state: State) -> Iterator[Row]:
 
 
 def _on(rested: Row) -> Iterator[str]:
-    pool = " then ".join(resources.text(tier) for tier in rested["pool"])
+    capacity = " then ".join(resources.text(tier) for tier in rested["pool"])
     files = [f"{name} file of version {file['version'] or '-'}" for name, file in rested["files"].items()]
-    yield f"rested on {', '.join(['policy ' + rested['policy'], 'pool ' + pool, *files])}"
+    yield f"rested on {', '.join(['policy ' + rested['policy'], 'pool ' + capacity, *files])}"
     if rested["paused"]:
         yield f"          {rested['paused']}"
     if rested["reclaims"]:
@@ -126,7 +126,7 @@ def _who(one: Row) -> str:
     return f"{one['project']}: {one['user']}/{one['job']} {resources.text(one['resources'])}"
 
 
-def _answers(each: Replayed) -> Iterator[str]:
+def _answers(each: RepeatedDecision) -> Iterator[str]:
     """Yield both answers: once where they agree, else as `diff` shows them."""
     recorded = [_word(event) for event in each.written]
     # The journal may lack the end of a large answer; only what it holds is compared.
@@ -141,7 +141,7 @@ def _answers(each: Replayed) -> Iterator[str]:
 
 
 def _word(event: AnyEvent) -> str:
-    if isinstance(event, OfAttempt):
+    if isinstance(event, AttemptEvent):
         return f"{event.job} task {event.task} attempt {event.attempt} {WORDS[type(event)](event)}"
     return encode(event).decode()
 

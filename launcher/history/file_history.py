@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from difflib import unified_diff
 
-from bastion.model.job.audit_line import Byline, split
+from bastion.model.job.audit_line import AuditLine, split
 from bastion.model.stored.events import FileBroken, FileChanged
 from bastion.model.stored.journal_object import JournalObject
 
@@ -53,7 +53,7 @@ class FileChange:
 
 
 @dataclass(slots=True)
-class Teller:
+class FileHistory:
     """A series of changes, each compared with the last valid text. Mutable.
 
     file: name of the file.
@@ -74,7 +74,7 @@ class Teller:
                 lines = (f"not put in force: {event.problem}",)
                 yield FileChange(time=_time(record.now), seq=record.seq, who="", lines=lines)
 
-    def change(self, body: str, byline: Byline | None, *, at: datetime | None, seq: int | None) -> FileChange:
+    def change(self, body: str, byline: AuditLine | None, *, at: datetime | None, seq: int | None) -> FileChange:
         """Describe the change to this text, and keep the text. Without a number (`seq`) it lies in the bucket only."""
         lines = [*self.compare(self.text, body)] or ["words and comments only"]
         diff = tuple(unified_diff(self.text.splitlines(), body.splitlines(), "before", "after", lineterm="", n=2))

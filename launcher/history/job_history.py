@@ -16,6 +16,7 @@ from bastion.model.job.spec_changes import in_words
 from bastion.model.state.state import State
 from bastion.model.stored.events import (
     AnyEvent,
+    AttemptEvent,
     AttemptLost,
     CancelRequested,
     Claimed,
@@ -27,7 +28,6 @@ from bastion.model.stored.events import (
     JobRejected,
     Lapsed,
     Moved,
-    OfAttempt,
     ReclaimDropped,
     Released,
     RequestRejected,
@@ -51,7 +51,7 @@ HEADS = ("TIME", "BY", "OF", "CHANGE", "WHAT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
+class HistoryEntry:
     """One event of a job.
 
     at: time of the journal object.
@@ -118,7 +118,7 @@ class Happening:
         }
 
 
-def history(records: Iterable[JournalObject], job: str, task: int | None = None) -> Iterator[Happening]:
+def history(records: Iterable[JournalObject], job: str, task: int | None = None) -> Iterator[HistoryEntry]:
     """Yield the events of a job, or of one of its tasks, in the order of the journal."""
     known = State()
     for record in records:
@@ -131,12 +131,12 @@ def history(records: Iterable[JournalObject], job: str, task: int | None = None)
                 yield told
 
 
-def happening(known: State, record: JournalObject, index: int, event: AnyEvent, job: str) -> Happening:
+def happening(known: State, record: JournalObject, index: int, event: AnyEvent, job: str) -> HistoryEntry:
     """Describe an event from the view of a job, and apply it to `known`, whose time must be that of the record."""
     own = getattr(event, "job", "") == job
     task = getattr(event, "task", None) if own else None
     before, after = _led(known, record, index, event, job, task) if own else ("", "")
-    return Happening(
+    return HistoryEntry(
         at=record.now,
         seq=record.seq,
         kind=type(event).__name__,
@@ -144,7 +144,7 @@ def happening(known: State, record: JournalObject, index: int, event: AnyEvent, 
         job=job,
         own=own,
         task=task,
-        attempt=event.attempt if own and isinstance(event, OfAttempt) else None,
+        attempt=event.attempt if own and isinstance(event, AttemptEvent) else None,
         before=before,
         after=after,
         text=WORDS[type(event)](event) + _earlier(known, record, event)

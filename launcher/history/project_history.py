@@ -19,7 +19,7 @@ from bastion.schedule.plan import inputs
 from bastion.schedule.usage import shares
 
 from ..read.job_rows import Row, rfc3339
-from .job_history import Happening, happening
+from .job_history import HistoryEntry, happening
 
 HEADS = ("TIME", "BY", "JOB", "CHANGE", "USED", "WHAT")
 
@@ -34,7 +34,7 @@ class ProjectEntry:
     borrowed: part of `used` beyond the share.
     """
 
-    told: Happening
+    told: HistoryEntry
     used: Resources
     share: Resources
     borrowed: Resources
@@ -91,7 +91,7 @@ class ProjectHistory:
             used = {kind: amount for kind, amount in sorted(plus(before, entry.used).items()) if amount}
             yield replace(entry, used=used, borrowed=promised.borrowed(self._project, used))
 
-    def _happened(self, told: Happening, event: AnyEvent) -> None:
+    def _happened(self, told: HistoryEntry, event: AnyEvent) -> None:
         if told.own and isinstance(event, Started):
             self._used = plus(self._used, self._demand(event))
         elif told.own and isinstance(event, Ended):
@@ -119,7 +119,7 @@ class ProjectHistory:
         what = ", ".join(f"{kind} {before.get(kind, 0)} -> {after.get(kind, 0)}" for kind in moved)
         by = split(event.text)[1] if isinstance(event, FileChanged) else None
         self._enter(
-            Happening(
+            HistoryEntry(
                 at=record.now,
                 seq=record.seq,
                 kind=type(event).__name__,
@@ -134,7 +134,7 @@ class ProjectHistory:
             )
         )
 
-    def _enter(self, told: Happening) -> None:
+    def _enter(self, told: HistoryEntry) -> None:
         share = {kind: amount for kind, amount in self._shares.units(self._project).items() if amount}
         self._entries.append((ProjectEntry(told=told, used=self._used, share=share, borrowed={}), self._shares))
 

@@ -10,7 +10,7 @@ from bastion.journal.fold import apply, concerned
 from bastion.model.interfaces import Bucket, Tasks
 from bastion.model.state.state import Job, State
 from bastion.model.stored.events import CapacityChanged, FileChanged
-from bastion.model.stored.journal_object import Holes, JournalObject
+from bastion.model.stored.journal_object import Gaps, JournalObject
 
 from .project_history import ProjectEntry, ProjectHistory, held_at
 
@@ -19,7 +19,7 @@ MARKS_BEFORE = 16
 
 
 def project_history(
-    bucket: Bucket, tasks: Tasks, state: State, project: str, since: datetime, holes: Holes
+    bucket: Bucket, tasks: Tasks, state: State, project: str, since: datetime, holes: Gaps
 ) -> Iterator[ProjectEntry]:
     """Yield an entry for each event of the project's jobs, and each change of its share, since then.
 
@@ -63,7 +63,7 @@ def _newly_met(bucket: Bucket, tasks: Tasks, record: JournalObject, met: dict[st
     return [job for job in found if job]
 
 
-def _facts(bucket: Bucket, tasks: Tasks, state: State, first: int, holes: Holes) -> State:
+def _facts(bucket: Bucket, tasks: Tasks, state: State, first: int, holes: Gaps) -> State:
     """Return quota, settings and capacity as they were before this number, as far as they can be read."""
     marks = {what: state.marks.get(what, ()) for what in ("quota", "config", "capacity")}
     if all(number < first for numbers in marks.values() for number in numbers):

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from bastion.model.state.state import State
 from bastion.model.stored.events import Started, Stopping
-from bastion.schedule.replay import DecisionDifference, Replayed
+from bastion.schedule.replay import DecisionDifference, RepeatedDecision
 
 from ..read.job_rows import Row, rfc3339
 from .decision_basis import DecisionBasis, told
@@ -46,7 +46,7 @@ class ReplayReport:
     last: datetime | None = None
     told: list[DecisionBasis] = field(default_factory=list)
 
-    def take(self, each: Replayed, state: State) -> None:
+    def take(self, each: RepeatedDecision, state: State) -> None:
         """Count a decision, and describe it if it is to be shown. `state` is the one on which it was taken."""
         same = each.difference is DecisionDifference.NONE
         self.first, self.last = self.first or each.now, each.now

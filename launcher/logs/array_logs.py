@@ -6,17 +6,17 @@ from collections import deque
 from dataclasses import replace
 from math import inf
 
-from bastion.model.errors import BucketError, Denied, NoBucket, UsageError
+from bastion.model.errors import AccessDenied, BucketError, BucketNotFound, UsageError
 from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import AttemptState, Job, JobState, Task
 
 from ..read import exit_codes
 from ..read.job_lookup import FoundJob
 from ..read.view import View
-from ..read.wait_for_end import Waiter, code_now
+from ..read.wait_for_end import EndWaiter, code_now
 from .follower_notice import FollowerNotice
-from .log_lines import Choice, Stream, streams
-from .task_follower import END_MARKER_S, LOOK_S, POLL_S, READS_A_S, FollowContext, Screen
+from .log_lines import LogSelection, LogStream, streams
+from .task_follower import END_MARKER_S, LOOK_S, POLL_S, READS_A_S, FollowContext, FollowOutput
 
 TASKS_MAX = 100
 """Most tasks whose logs are shown together. Each log costs requests, and people read no more."""
@@ -45,33 +45,35 @@ def _rank(numbered: tuple[int, Task]) -> tuple[bool, float, int]:
     return task.live is not None, (last.ended or last.started).timestamp(), -number
 
 
-def snapshot(doors: FollowContext, found: FoundJob, choice: Choice, screen: Screen, *, failed: bool) -> int:
+def snapshot(
+    context: FollowContext, found: FoundJob, choice: LogSelection, screen: FollowOutput, *, failed: bool
+) -> int:
     """Print what the logs hold now, task after task, and return at once with the exit code of the job.
 
     Raises `UsageError` if the choice names an attempt.
     """
     _refuse_attempt(found, choice)
-    view = doors.reader.look()
+    view = context.reader.look()
     job = _job(found, view)
     if job is not None:
         numbers, of = chosen(job, failed=failed)
         _say_which(found, len(numbers), of, screen, failed=failed)
         for number in numbers:
-            for stream in _streams(doors, job, number, len(job.tasks[number].attempts) - 1, choice):
-                for lines in stream.stored(doors.tasks):
+            for stream in _streams(context, job, number, len(job.tasks[number].attempts) - 1, choice):
+                for lines in stream.stored(context.tasks):
                     screen.lines(lines)
                 screen.lines(stream.close())
     return code_now(found, view)
 
 
-def follow(doors: FollowContext, found: FoundJob, choice: Choice, screen: Screen) -> int:
+def follow(context: FollowContext, found: FoundJob, choice: LogSelection, screen: FollowOutput) -> int:
     """Print what the tasks print, as it comes, until the array has ended. Return its exit code.
 
     Reads at most `TASKS_MAX` logs at one time. Logs of later tasks follow as others end, and none is left out. Raises
     `UsageError` if the choice names an attempt.
     """
     _refuse_attempt(found, choice)
-    return _Follower(doors, found, choice, screen).run()
+    return _Follower(context, found, choice, screen).run()
 
 
 class _Follower:
@@ -80,18 +82,18 @@ class _Follower:
     `_known` is the number of attempts of each task that were seen. `_queue` holds the logs to open.
     """
 
-    def __init__(self, doors: FollowContext, found: FoundJob, choice: Choice, screen: Screen) -> None:
-        self._doors, self._found, self._choice, self._screen = doors, found, choice, screen
-        self._waiter = Waiter(doors.reader, doors.clock, found, screen.note)
+    def __init__(self, context: FollowContext, found: FoundJob, choice: LogSelection, screen: FollowOutput) -> None:
+        self._context, self._found, self._choice, self._screen = context, found, choice, screen
+        self._waiter = EndWaiter(context.reader, context.clock, found, screen.note)
         self._known: dict[int, int] = {}
-        self._queue: deque[tuple[int, int, Choice]] = deque()
-        self._open: dict[tuple[int, int], list[Stream]] = {}
+        self._queue: deque[tuple[int, int, LogSelection]] = deque()
+        self._open: dict[tuple[int, int], list[LogStream]] = {}
         self._over: dict[tuple[int, int], float] = {}
         self._watching: dict[int, FollowerNotice] = {}
         self._first = True
 
     def run(self) -> int:
-        clock, view, looked = self._doors.clock, None, -inf
+        clock, view, looked = self._context.clock, None, -inf
         while True:
             began = clock.monotonic()
             if began - looked >= LOOK_S or not self._open:
@@ -128,7 +130,7 @@ class _Follower:
     def _fill_up(self, job: Job) -> None:
         while self._queue and len(self._open) < TASKS_MAX:
             number, attempt, choice = self._queue.popleft()
-            self._open[number, attempt] = _streams(self._doors, job, number, attempt, choice)
+            self._open[number, attempt] = _streams(self._context, job, number, attempt, choice)
 
     def _print(self) -> None:
         try:
@@ -136,9 +138,9 @@ class _Follower:
                 self._watch(number)
             for logs in self._open.values():
                 for log in logs:
-                    for lines in log.more(self._doors.tasks):
+                    for lines in log.more(self._context.tasks):
                         self._screen.lines(lines)
-        except (Denied, NoBucket):
+        except (AccessDenied, BucketNotFound):
             raise
         except BucketError as error:
             self._waiter.problem(str(error))
@@ -148,8 +150,10 @@ class _Follower:
 
         A follower without the right to write sees the output a little later.
         """
-        doors = self._doors
-        watching = self._watching.setdefault(number, FollowerNotice(doors.bucket, doors.clock, self._found.id, number))
+        context = self._context
+        watching = self._watching.setdefault(
+            number, FollowerNotice(context.bucket, context.clock, self._found.id, number)
+        )
         try:
             watching.renew()
         except BucketError as error:
@@ -157,7 +161,7 @@ class _Follower:
 
     def _let_go(self, job: Job) -> None:
         """Close the logs of attempts that are over, once they are complete or `END_MARKER_S` have passed."""
-        now = self._doors.clock.monotonic()
+        now = self._context.clock.monotonic()
         for (number, attempt), logs in list(self._open.items()):
             known = job.tasks[number].attempts[attempt]
             if known.state is not AttemptState.ENDED:
@@ -170,21 +174,21 @@ class _Follower:
                 self._watching.pop(number, None)
 
 
-def _streams(doors: FollowContext, job: Job, number: int, attempt: int, choice: Choice) -> list[Stream]:
+def _streams(context: FollowContext, job: Job, number: int, attempt: int, choice: LogSelection) -> list[LogStream]:
     workers = len(job.tasks[number].attempts[attempt].workers)
-    return streams(doors.bucket, AttemptKey(job.id, number, attempt), workers, choice, task=number)
+    return streams(context.bucket, AttemptKey(job.id, number, attempt), workers, choice, task=number)
 
 
 def _job(found: FoundJob, view: View) -> Job | None:
     return view.state.jobs.get(found.id) or found.job
 
 
-def _refuse_attempt(found: FoundJob, choice: Choice) -> None:
+def _refuse_attempt(found: FoundJob, choice: LogSelection) -> None:
     if choice.attempt is not None:
         raise UsageError(f"--attempt goes with one task; name it, as in '{found.name}[0]'")
 
 
-def _say_which(found: FoundJob, shown: int, of: int, screen: Screen, *, failed: bool) -> None:
+def _say_which(found: FoundJob, shown: int, of: int, screen: FollowOutput, *, failed: bool) -> None:
     kind = "failed tasks" if failed else "tasks that have begun"
     if failed and not of:
         screen.note(f"no task of {found.name} has failed")

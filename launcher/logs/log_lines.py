@@ -20,7 +20,7 @@ _WORKERS = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class LogSelection:
     """The part of the logs that is wanted. None means no limit.
 
     tail: number of last lines of each worker.
@@ -37,17 +37,24 @@ class Choice:
     grep: re.Pattern[str] | None = None
 
 
-class Stream:
+class LogStream:
     """The log of one worker. Mutable. After an error, call again: nothing is lost and nothing repeated."""
 
     def __init__(
-        self, bucket: Bucket, prefix: str, choice: Choice, *, worker: int, label: str, longest: int = logs.LINE_MAX
+        self,
+        bucket: Bucket,
+        prefix: str,
+        choice: LogSelection,
+        *,
+        worker: int,
+        label: str,
+        longest: int = logs.LINE_MAX,
     ) -> None:
         self.worker = worker
         self._bucket, self._prefix, self._choice, self._label = bucket, prefix, choice, label
-        self._lines = logs.Lines(longest)
+        self._lines = logs.LineSplitter(longest)
         self._next = self._surplus = 0
-        self._follower: logs.Follower | None = None
+        self._follower: logs.LogReader | None = None
 
     @property
     def ended(self) -> bool:
@@ -68,7 +75,7 @@ class Stream:
             self._next = layout.seq_of(stat.key) + 1
             data, self._surplus = logs.after(data, self._surplus)
             yield self._shown(self._lines.feed(data))
-        self._follower = logs.Follower(self._bucket, self._prefix, extent.next)
+        self._follower = logs.LogReader(self._bucket, self._prefix, extent.next)
 
     def more(self, tasks: Tasks) -> Iterator[list[str]]:
         """Yield what has come since the last call."""
@@ -82,7 +89,7 @@ class Stream:
         """Return the last line if it has no line end."""
         return self._shown(self._lines.close())
 
-    def _chosen(self, extent: logs.Extent) -> Sequence[Stat]:
+    def _chosen(self, extent: logs.LogExtent) -> Sequence[Stat]:
         return logs.since(extent.segments, self._choice.since) if self._choice.since else extent.segments
 
     def _shown(self, lines: list[str]) -> list[str]:
@@ -90,7 +97,9 @@ class Stream:
         return [self._label + line for line in lines if grep is None or grep.search(line)]
 
 
-def streams(bucket: Bucket, key: AttemptKey, workers: int, choice: Choice, *, task: int | None = None) -> list[Stream]:
+def streams(
+    bucket: Bucket, key: AttemptKey, workers: int, choice: LogSelection, *, task: int | None = None
+) -> list[LogStream]:
     """Return the chosen logs of an attempt.
 
     Each line names its worker if there are several, and the `task` if one is given.
@@ -100,7 +109,7 @@ def streams(bucket: Bucket, key: AttemptKey, workers: int, choice: Choice, *, ta
     longest = min(
         logs.LINE_MAX, max(_SHORTEST_CUT, logs.HELD_MAX // max(1, len(numbers) * (1 if task is None else _TASKS)))
     )
-    return [Stream(bucket, layout.log(key, n), choice, worker=n, label=labels[n], longest=longest) for n in numbers]
+    return [LogStream(bucket, layout.log(key, n), choice, worker=n, label=labels[n], longest=longest) for n in numbers]
 
 
 def _label(task: int | None, worker: int | None) -> str:
@@ -131,7 +140,7 @@ def bastion_lines(bucket: Bucket, tasks: Tasks, job: str, *, since: datetime) ->
     """Yield the lines that contain the job's id, in order, from all bastions that ran since then."""
     stored = [stat for stat in bucket.list(layout.BASTION_LOG) if stat.modified >= since]
     for _, segments in groupby(stored, key=_log_of):
-        lines = logs.Lines()
+        lines = logs.LineSplitter()
         for data in logs.read(bucket, list(segments), tasks.map):
             yield [line for line in lines.feed(data) if job in line]
         yield [line for line in lines.close() if job in line]

@@ -6,18 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
-from bastion.model.errors import BastionError, BucketError, Denied, NoBucket
+from bastion.model.errors import AccessDenied, BastionError, BucketError, BucketNotFound
 from bastion.model.interfaces import AttemptKey, Bucket, Clock, Tasks
 from bastion.model.state.state import ENDED, AttemptState, Task
 
 from ..read import exit_codes
 from ..read.job_lookup import FoundJob
 from ..read.job_rows import ended_text
-from ..read.reader import Reader
+from ..read.reader import BastionReader
 from ..read.view import View
-from ..read.wait_for_end import Waiter, code_now
+from ..read.wait_for_end import EndWaiter, code_now
 from .follower_notice import FollowerNotice
-from .log_lines import Choice, Stream, streams
+from .log_lines import LogSelection, LogStream, streams
 
 POLL_S, QUIET_POLL_S, QUIET_S = 0.5, 0.8, 30.0
 """Seconds between two looks for output: while output comes, and after `QUIET_S` without any."""
@@ -32,7 +32,7 @@ END_MARKER_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Screen:
+class FollowOutput:
     """The output of a follower.
 
     lines: function that prints lines of the log.
@@ -56,42 +56,42 @@ class FollowContext:
     bucket: Bucket
     clock: Clock
     tasks: Tasks
-    reader: Reader
+    reader: BastionReader
 
 
-def snapshot(doors: FollowContext, found: FoundJob, task: int, choice: Choice, screen: Screen) -> int:
+def snapshot(context: FollowContext, found: FoundJob, task: int, choice: LogSelection, screen: FollowOutput) -> int:
     """Print what the log of one attempt holds now, and return at once with the exit code of the task.
 
     Raises `BastionError` if the chosen attempt does not exist.
     """
-    view = doors.reader.look()
+    view = context.reader.look()
     begun = _task(found, task, view)
     number = _number(begun, choice, found)
     if begun and number < len(begun.attempts):
         key = AttemptKey(found.id, task, number)
-        for stream in streams(doors.bucket, key, len(begun.attempts[number].workers), choice):
-            for lines in stream.stored(doors.tasks):
+        for stream in streams(context.bucket, key, len(begun.attempts[number].workers), choice):
+            for lines in stream.stored(context.tasks):
                 screen.lines(lines)
             screen.lines(stream.close())
     return code_now(replace(found, task=task), view)
 
 
-def follow(doors: FollowContext, found: FoundJob, task: int, choice: Choice, screen: Screen) -> int:
+def follow(context: FollowContext, found: FoundJob, task: int, choice: LogSelection, screen: FollowOutput) -> int:
     """Print what the task prints until it has ended. Return its exit code.
 
     If the choice names an attempt, stop at the end of that attempt. Raises `BastionError` if it does not exist.
     """
     found = replace(found, task=task)
-    waiter = Waiter(doors.reader, doors.clock, found, screen.note)
-    number = _number(_task(found, task, doors.reader.look()), choice, found)
+    waiter = EndWaiter(context.reader, context.clock, found, screen.note)
+    number = _number(_task(found, task, context.reader.look()), choice, found)
     while True:
         view = _begun(waiter, found, task, number)
         begun = _task(found, task, view)
         if begun is None or number >= len(begun.attempts):
             return code_now(found, view)
         key = AttemptKey(found.id, task, number)
-        logs = streams(doors.bucket, key, len(begun.attempts[number].workers), choice)
-        view = _Follower(doors, waiter, key, logs, screen).run()
+        logs = streams(context.bucket, key, len(begun.attempts[number].workers), choice)
+        view = _Follower(context, waiter, key, logs, screen).run()
         if choice.attempt is not None or _was_last(_task(found, task, view), number):
             return code_now(found, view)
         screen.lines([_separator(view, key)])
@@ -99,7 +99,7 @@ def follow(doors: FollowContext, found: FoundJob, task: int, choice: Choice, scr
         choice = replace(choice, tail=None, since=None)
 
 
-def _begun(waiter: Waiter, found: FoundJob, task: int, number: int) -> View:
+def _begun(waiter: EndWaiter, found: FoundJob, task: int, number: int) -> View:
     """Look until this attempt exists or never will, and note what it waits for."""
     while True:
         view = waiter.look()
@@ -115,14 +115,14 @@ class _Follower:
     """A loop that follows one attempt of a task to its end. Mutable."""
 
     def __init__(
-        self, doors: FollowContext, waiter: Waiter, key: AttemptKey, logs: list[Stream], screen: Screen
+        self, context: FollowContext, waiter: EndWaiter, key: AttemptKey, logs: list[LogStream], screen: FollowOutput
     ) -> None:
-        self._bucket, self._clock, self._tasks = doors.bucket, doors.clock, doors.tasks
+        self._bucket, self._clock, self._tasks = context.bucket, context.clock, context.tasks
         self._waiter, self._key, self._logs, self._screen = waiter, key, logs, screen
-        self._watching = FollowerNotice(doors.bucket, doors.clock, key.job, key.task)
+        self._watching = FollowerNotice(context.bucket, context.clock, key.job, key.task)
         self._unheard = ""
         self._looked = -inf
-        self._printed = doors.clock.monotonic()
+        self._printed = context.clock.monotonic()
         self._over: float | None = None
 
     def run(self) -> View:
@@ -164,7 +164,7 @@ class _Follower:
                 for lines in log.more(self._tasks):
                     self._screen.lines(lines)
                     self._printed = self._clock.monotonic()
-        except (Denied, NoBucket):
+        except (AccessDenied, BucketNotFound):
             raise
         except BucketError as error:
             self._waiter.problem(str(error))
@@ -192,7 +192,7 @@ def _task(found: FoundJob, task: int, view: View) -> Task | None:
     return job.tasks.get(task) if job else None
 
 
-def _number(begun: Task | None, choice: Choice, found: FoundJob) -> int:
+def _number(begun: Task | None, choice: LogSelection, found: FoundJob) -> int:
     """Return the chosen attempt, or else the newest. Raises `BastionError` if the chosen one does not exist."""
     count = len(begun.attempts) if begun else 0
     if choice.attempt is None:

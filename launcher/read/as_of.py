@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 
 from bastion.journal import journal_reader, point_in_time
-from bastion.model.errors import BastionError, NotFound, RecordError, UsageError
+from bastion.model.errors import BastionError, JobNotFound, RecordError, UsageError
 from bastion.model.interfaces import Bucket, Tasks
 from bastion.model.state.state import Job
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 
 from .job_lookup import FoundJob, known
 from .job_rows import rfc3339
@@ -17,7 +17,7 @@ from .past_jobs import look_up
 from .view import View
 
 
-def look_back(bucket: Bucket, tasks: Tasks, moment: datetime, now: datetime, note: Callable[[str], None]) -> View:
+def as_of_view(bucket: Bucket, tasks: Tasks, moment: datetime, now: datetime, note: Callable[[str], None]) -> View:
     """Return the view that the bastion had at that time. It has no unread requests and no status.
 
     `note` is called with a message if this takes long. Raises `UsageError` for a time in the future, `BastionError` for
@@ -34,7 +34,7 @@ def look_back(bucket: Bucket, tasks: Tasks, moment: datetime, now: datetime, not
             f"begins at {rfc3339(first)}; ask for a time after that" if first else "is empty; nothing ever happened"
         )
         raise BastionError(f"nothing is known of {rfc3339(moment)}: the journal {begins}")
-    holes = Holes()
+    holes = Gaps()
     state = point_in_time.state_below(bucket, number, tasks.map, holes, note)
     if state.now is None:
         raise RecordError(holes.found[0].problem)
@@ -46,11 +46,11 @@ def job_then(
 ) -> FoundJob:
     """Return the job with this id, or else the newest that had this name then, even if it had ended long before.
 
-    Raises `NotFound`, whose message says so if the job came only later.
+    Raises `JobNotFound`, whose message says so if the job came only later.
     """
     try:
         found = look_up(word, then, bucket, tasks, task=task)
-    except NotFound:
+    except JobNotFound:
         later = known(word, today())
         if later is None:
             raise
@@ -60,8 +60,8 @@ def job_then(
     return found
 
 
-def _too_early(found: FoundJob, then: View) -> NotFound:
+def _too_early(found: FoundJob, then: View) -> JobNotFound:
     came = (
         f"it came at {rfc3339(found.job.submitted)}; ask for a time after that" if found.job else "it is not read yet"
     )
-    return NotFound(f"{found.id} was not in the journal at {rfc3339(then.now)}: {came}")
+    return JobNotFound(f"{found.id} was not in the journal at {rfc3339(then.now)}: {came}")

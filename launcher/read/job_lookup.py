@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from bastion.model.errors import NotFound, UsageError
+from bastion.model.errors import JobNotFound, UsageError
 from bastion.model.job.spec import JobSpec
 from bastion.model.nearest import did_you_mean
 from bastion.model.state.state import Job
 
-from .view import Known, Unread, View
+from .view import Known, UnreadJob, View
 
 _TASK = re.compile(r"(?P<job>.+)\[(?P<task>[0-9]{1,6})\]")
 
@@ -34,7 +34,7 @@ class FoundJob:
     count: int
     task: int | None = None
     job: Job | None = None
-    unread: Unread | None = None
+    unread: UnreadJob | None = None
 
     @property
     def spec(self) -> JobSpec:
@@ -53,7 +53,7 @@ class FoundJob:
 def find(word: str, view: View, *, task: int | None = None) -> FoundJob:
     """Return the job with this id, or else the newest with this name.
 
-    Raises `NotFound` with the nearest name, or if the job has no such task.
+    Raises `JobNotFound` with the nearest name, or if the job has no such task.
     """
     found = known(word, view, task=task)
     if found is None:
@@ -62,17 +62,17 @@ def find(word: str, view: View, *, task: int | None = None) -> FoundJob:
 
 
 def known(word: str, view: View, *, task: int | None = None) -> FoundJob | None:
-    """Return the job as `find` does, or None if there is no such job. Raises `NotFound` if it has no such task."""
+    """Return the job as `find` does, or None if there is no such job. Raises `JobNotFound` if it has no such task."""
     wanted, number = of_word(word, task)
     found = _job(wanted, view)
     return checked_task(found, number) if found else None
 
 
-def unknown(word: str, view: View) -> NotFound:
+def unknown(word: str, view: View) -> JobNotFound:
     """Return the error for a word that matches no job, with the nearest name."""
     wanted, _ = of_word(word, None)
     names = {job.name for job in view.state.jobs.values()} | {u.spec.name for u in view.unread} | view.state.jobs.keys()
-    return NotFound(f"no job {wanted[:100]!r}; {did_you_mean(wanted[:100], names, 'see launch ls --all')}")
+    return JobNotFound(f"no job {wanted[:100]!r}; {did_you_mean(wanted[:100], names, 'see launch ls --all')}")
 
 
 def of_word(word: str, task: int | None) -> tuple[str, int | None]:
@@ -82,9 +82,9 @@ def of_word(word: str, task: int | None) -> tuple[str, int | None]:
 
 
 def checked_task(found: FoundJob, task: int | None) -> FoundJob:
-    """Return the job with this task selected. Raises `NotFound` if it has no task of this number."""
+    """Return the job with this task selected. Raises `JobNotFound` if it has no task of this number."""
     if task is not None and not 0 <= task < found.count:
-        raise NotFound(f"{found.name} has no task {task}; its tasks are 0 to {found.count - 1}")
+        raise JobNotFound(f"{found.name} has no task {task}; its tasks are 0 to {found.count - 1}")
     return replace(found, task=task)
 
 

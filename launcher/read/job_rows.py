@@ -19,10 +19,10 @@ from bastion.model.job.alternatives import Alternative
 from bastion.model.job.spec import JobSpec
 from bastion.model.layout import job_id
 from bastion.model.state.state import Attempt, AttemptState, Cause, Job, JobState
-from bastion.model.stored.journal_object import Hole
+from bastion.model.stored.journal_object import Gap
 from bastion.quota import resources
 
-from .view import Filter, Known, View, newest, not_read_yet, submitted, tick_age_s
+from .view import JobFilter, Known, View, newest, not_read_yet, submitted, tick_age_s
 
 Row = dict[str, Any]
 
@@ -90,7 +90,9 @@ class QueueView:
         )
 
 
-def queue(view: View, reasons: Mapping[str, str], *, user: str, meant: Filter, limit: int | None = None) -> QueueView:
+def queue(
+    view: View, reasons: Mapping[str, str], *, user: str, meant: JobFilter, limit: int | None = None
+) -> QueueView:
     """Select at most the newest `limit` matching jobs: first those of `user`, then in the order of submission."""
     jobs = [job for job in view.state.jobs.values() if meant.matches(job)]
     jobs.sort(key=lambda job: (job.user != user, job.seq, job.index))
@@ -356,12 +358,12 @@ def _attempt(job: Job, task: int, attempt: Attempt) -> Row:
     }
 
 
-def gap_lines(holes: Iterable[Hole]) -> list[str]:
+def gap_lines(holes: Iterable[Gap]) -> list[str]:
     """Return one line for each gap: what cannot be read, and the time of the events that may be missing."""
     return [f"{_what_is_missing(hole)}; events {_when_written(hole)} may be missing" for hole in holes]
 
 
-def gap_rows(holes: Iterable[Hole]) -> dict[str, list[Row]]:
+def gap_rows(holes: Iterable[Gap]) -> dict[str, list[Row]]:
     """Return `{"holes": [...]}` for scripts, or nothing if there are no gaps."""
     found = [
         {
@@ -376,11 +378,11 @@ def gap_rows(holes: Iterable[Hole]) -> dict[str, list[Row]]:
     return {"holes": found} if found else {}
 
 
-def _what_is_missing(hole: Hole) -> str:
+def _what_is_missing(hole: Gap) -> str:
     return hole.problem if hole.first == hole.last else f"{hole.problem}, and so on to {hole.last}"
 
 
-def _when_written(hole: Hole) -> str:
+def _when_written(hole: Gap) -> str:
     if hole.after and hole.before:
         return f"between {rfc3339(hole.after)} and {rfc3339(hole.before)}"
     if hole.after:

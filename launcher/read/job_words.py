@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import translate
 
-from bastion.model.errors import NotFound, UsageError
+from bastion.model.errors import JobNotFound, UsageError
 from bastion.model.state.state import JobState
 
 from .job_lookup import FoundJob, found_of
-from .view import LIVE, Filter, Known, View
+from .view import LIVE, JobFilter, Known, View
 
 PATTERN_MAX = 200
 _PATTERN = re.compile(r"[*?]|\[[^\]]*[^0-9\]][^\]]*\]")
@@ -23,13 +23,13 @@ def is_pattern(word: str) -> bool:
 
 
 def chosen(
-    words: Sequence[str], view: View, meant: Filter, named: Callable[[str], FoundJob], *, user: str | None
+    words: Sequence[str], view: View, meant: JobFilter, named: Callable[[str], FoundJob], *, user: str | None
 ) -> tuple[FoundJob, ...]:
     """Return the jobs of these words that match `meant`, each once; without words all that match and have not ended.
 
-    `named` finds the job of a word that is no pattern, or raises `NotFound`. A name or id selects that job of any user.
+    `named` finds the job of a word that is no pattern, or raises `JobNotFound`. A name or id selects that job of any user.
     A pattern is compared with the names and ids of jobs that have not ended. These are jobs of `user`, unless `meant`
-    names users; a `user` of None means all users. Raises `NotFound`, `UsageError`.
+    names users; a `user` of None means all users. Raises `JobNotFound`, `UsageError`.
     """
     scope = replace(meant, users=meant.users or (frozenset({user}) if user else None), states=_live(meant))
     everything: list[Known] = [*view.state.jobs.values(), *view.unread]
@@ -41,18 +41,18 @@ def chosen(
     found_all = tuple(jobs.values()) if words else tuple(live)
     if not found_all:
         whose = f" of {user}'s" if user and meant.users is None else ""
-        raise NotFound(f"no job{whose} that has not ended is meant; see launch ls --all")
+        raise JobNotFound(f"no job{whose} that has not ended is meant; see launch ls --all")
     return found_all
 
 
-def _live(meant: Filter) -> frozenset[JobState]:
+def _live(meant: JobFilter) -> frozenset[JobState]:
     states = meant.states or LIVE
     if not states & LIVE:
         raise UsageError(f"a job that is {' or '.join(sorted(states))} has ended; ask for {', '.join(sorted(LIVE))}")
     return states & LIVE
 
 
-def _if_meant(found: FoundJob, meant: Filter) -> Iterator[FoundJob]:
+def _if_meant(found: FoundJob, meant: JobFilter) -> Iterator[FoundJob]:
     if meant.matches(found.known):
         yield found
 
@@ -63,5 +63,5 @@ def _matching(pattern: str, live: Sequence[FoundJob]) -> list[FoundJob]:
     matches = re.compile(translate(pattern)).match
     jobs = [found for found in live if matches(found.name) or matches(found.id)]
     if not jobs:
-        raise NotFound(f"no job that is meant and has not ended matches {pattern!r}; see launch ls")
+        raise JobNotFound(f"no job that is meant and has not ended matches {pattern!r}; see launch ls")
     return jobs

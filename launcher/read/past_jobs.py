@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bastion.journal import journal_reader, tombstones
 from bastion.model.interfaces import Bucket, Tasks
-from bastion.model.stored.journal_object import Holes, JournalObject
+from bastion.model.stored.journal_object import Gaps, JournalObject
 
 from .job_lookup import FoundJob, checked_task, found_of, known, of_word, unknown
 from .view import View
@@ -27,7 +27,7 @@ def look_up(word: str, view: View, bucket: Bucket, tasks: Tasks, *, task: int | 
 
 
 def records(
-    bucket: Bucket, tasks: Tasks, view: View, found: FoundJob, holes: Holes, *, most: int | None = None
+    bucket: Bucket, tasks: Tasks, view: View, found: FoundJob, holes: Gaps, *, most: int | None = None
 ) -> Iterator[JournalObject]:
     """Yield the journal objects with the events of a job, one read each.
 

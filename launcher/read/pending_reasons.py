@@ -9,7 +9,7 @@ from datetime import datetime
 from bastion.model.state.state import AttemptState, Job, JobState
 from bastion.quota.demand import Schedule
 from bastion.quota.resources import Resources
-from bastion.schedule.plan import UNREPORTED, Inputs, Plan, inputs, plan
+from bastion.schedule.plan import UNREPORTED, DecisionInputs, Plan, inputs, plan
 from bastion.schedule.runner_choice import RunnerChoice, places
 
 from .view import View
@@ -63,7 +63,7 @@ def unheard(view: View, there: RunnerChoice, job: Job) -> Sequence[str]:
     return list(runners) if runners.keys() <= view.state.blind.keys() else []
 
 
-def rested_on(view: View) -> Inputs:
+def rested_on(view: View) -> DecisionInputs:
     """Return the inputs of the bastion's decision at present, besides the state."""
     found = inputs(view.state)
     return replace(found, blind=places(view.state, found.config).passed_over(view.state.blind))

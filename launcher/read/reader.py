@@ -12,16 +12,16 @@ from functools import partial
 from bastion.journal import journal_reader
 from bastion.model import layout
 from bastion.model.codec import decode
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.model.interfaces import Bucket, Clock, Stat, Tasks
 from bastion.model.state.state import State
-from bastion.model.stored.journal_object import Holes, lost_end
+from bastion.model.stored.journal_object import Gaps, lost_end
 from bastion.model.stored.status import Status
 
-from .view import Unread, View
+from .view import UnreadJob, View
 
 
-class Reader:
+class BastionReader:
     """A reader of one bastion that looks again and again. A look without news costs two lists and one read."""
 
     def __init__(self, bucket: Bucket, clock: Clock, tasks: Tasks, *, user: str | None = None) -> None:
@@ -31,8 +31,8 @@ class Reader:
         self._tasks = tasks
         self._inbox = f"{layout.INBOX}{user}/" if user else layout.INBOX
         self._state: State | None = None
-        self._holes = Holes()
-        self._parsed: dict[str, Unread | None] = {}
+        self._holes = Gaps()
+        self._parsed: dict[str, UnreadJob | None] = {}
         self._listed: list[Stat] = []
         self._status: Status | None = None
         self._looks = 0
@@ -79,7 +79,7 @@ class Reader:
 
         vanished = False
         for stat, found in zip(fresh, self._tasks.map(partial(unread_of, self._bucket), fresh), strict=True):
-            if isinstance(found, Missing):
+            if isinstance(found, ObjectNotFound):
                 vanished = True
             elif isinstance(found, Exception):
                 raise found
@@ -87,7 +87,7 @@ class Reader:
                 self._parsed[stat.key] = found
         return vanished
 
-    def _unread(self, state: State) -> Iterator[Unread]:
+    def _unread(self, state: State) -> Iterator[UnreadJob]:
         """Yield the submissions in the inbox that the bastion has not consumed."""
         for key, found in self._parsed.items():
             if found is not None and layout.request_name(key) not in state.requests:
@@ -98,7 +98,7 @@ def read_status(bucket: Bucket) -> Status | None:
     """Return the bastion's status; None if the bucket has none."""
     try:
         return decode(bucket.read(layout.STATUS).data, Status, layout.STATUS)
-    except Missing:
+    except ObjectNotFound:
         return None
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from bastion.journal import journal_reader
 from bastion.model import layout
-from bastion.model.errors import BastionError, BucketError, Missing, RecordError
+from bastion.model.errors import BastionError, BucketError, ObjectNotFound, RecordError
 from bastion.model.interfaces import Bucket, Stat, Tasks
 from bastion.model.job.spec import JobSpec
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 from bastion.model.stored.requests import REQUEST_BYTES_MAX, Request, Submit, parse
 
 from .job_lookup import FoundJob
-from .view import Unread
+from .view import UnreadJob
 
 
-def stored_spec(bucket: Bucket, tasks: Tasks, found: FoundJob, holes: Holes) -> JobSpec | None:
+def stored_spec(bucket: Bucket, tasks: Tasks, found: FoundJob, holes: Gaps) -> JobSpec | None:
     """Return the spec of a job as it is in force.
 
     None if the job was rejected, as its spec is not stored, or if the spec lies in a gap of the journal.
@@ -26,7 +26,7 @@ def stored_spec(bucket: Bucket, tasks: Tasks, found: FoundJob, holes: Holes) -> 
 
 def needed_spec(bucket: Bucket, tasks: Tasks, found: FoundJob) -> JobSpec:
     """Return the spec as `stored_spec` does. Raises `RecordError` if there is none."""
-    holes = Holes()
+    holes = Gaps()
     spec = stored_spec(bucket, tasks, found, holes)
     if spec is None:
         why = holes.found[0].problem if holes.found else "it was rejected, and its spec was not kept"
@@ -34,18 +34,18 @@ def needed_spec(bucket: Bucket, tasks: Tasks, found: FoundJob) -> JobSpec:
     return spec
 
 
-def unread_of(bucket: Bucket, stat: Stat) -> Unread | None:
+def unread_of(bucket: Bucket, stat: Stat) -> UnreadJob | None:
     """Return the job that a request submits; None if it is another kind of request, or not valid.
 
-    Raises `BucketError`, `Missing`.
+    Raises `BucketError`, `ObjectNotFound`.
     """
     try:
         request: Request = parse(bucket.read(stat.key, REQUEST_BYTES_MAX).data)
-    except (BucketError, Missing):
+    except (BucketError, ObjectNotFound):
         raise
     except BastionError:
         return None
     named = layout.request_of(stat.key)
     if named is None or not isinstance(request, Submit):
         return None
-    return Unread(request_id=named[1], spec=request.spec, stored=stat.modified)
+    return UnreadJob(request_id=named[1], spec=request.spec, stored=stat.modified)

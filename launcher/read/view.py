@@ -13,7 +13,7 @@ from bastion.model.job.spec import JobSpec
 from bastion.model.layout import job_id
 from bastion.model.nearest import did_you_mean
 from bastion.model.state.state import ENDED, Job, JobState, State
-from bastion.model.stored.journal_object import Hole
+from bastion.model.stored.journal_object import Gap
 from bastion.model.stored.status import Status
 
 LIVE = frozenset(JobState) - ENDED
@@ -21,7 +21,7 @@ LIVE = frozenset(JobState) - ENDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
+class UnreadJob:
     """A submitted job whose request the bastion has not read yet.
 
     request_id: id of the request.
@@ -39,7 +39,7 @@ class Unread:
         return job_id(self.spec.name, self.request_id)
 
 
-Known = Job | Unread
+Known = Job | UnreadJob
 """A job, read by the bastion or not yet."""
 
 
@@ -55,14 +55,14 @@ class View:
     """
 
     state: State
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadJob, ...]
     status: Status | None
     now: datetime
-    holes: tuple[Hole, ...] = ()
+    holes: tuple[Gap, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class JobFilter:
     """The conditions that all selected jobs meet. None means any.
 
     users: users of the jobs.
@@ -101,9 +101,9 @@ class Filter:
         ]
 
 
-def filter_of(flags: Mapping[str, Any], now: datetime) -> Filter:
+def filter_of(flags: Mapping[str, Any], now: datetime) -> JobFilter:
     """Return the filter that these flags set, by their names, and nothing else. Raises `UsageError`."""
-    return Filter(
+    return JobFilter(
         users=words(flags["user"]),
         projects=words(flags["project_id"]),
         states=states(flags["state"]),

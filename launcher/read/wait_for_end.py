@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from bastion.model.errors import BucketError, Denied, NoBucket, NotFound
+from bastion.model.errors import AccessDenied, BucketError, BucketNotFound, JobNotFound
 from bastion.model.interfaces import Clock
 
 from . import exit_codes
 from .job_lookup import FoundJob, find
 from .job_rows import QueueView
 from .pending_reasons import derived
-from .reader import Reader
+from .reader import BastionReader
 from .view import View
 
 YOUNG_S, YOUNG_POLL_S, POLL_S = 60.0, 0.5, 2.0
 TELL_S = 15.0
 
 
-class Waiter:
+class EndWaiter:
     """A series of looks at one job, or at one of its tasks, with notes on it.
 
     A new state is noted at once. A new reason for the same state is noted at most every `TELL_S` seconds.
     """
 
-    def __init__(self, reader: Reader, clock: Clock, found: FoundJob, note: Callable[[str], None]) -> None:
+    def __init__(self, reader: BastionReader, clock: Clock, found: FoundJob, note: Callable[[str], None]) -> None:
         self._reader, self._clock, self._found, self._note = reader, clock, found, note
         self._began = clock.monotonic()
         self._said, self._said_at = "", -inf
         self._problem = ""
 
     def look(self) -> View | None:
-        """Return the present view; None, and one note, if the store does not answer. Raises `Denied`, `NoBucket`."""
+        """Return the present view; None, and one note, if the store does not answer. Raises `AccessDenied`, `BucketNotFound`."""
         try:
             return self._reader.look()
-        except (Denied, NoBucket):
+        except (AccessDenied, BucketNotFound):
             raise
         except BucketError as error:
             self.problem(str(error))
@@ -62,7 +62,7 @@ class Waiter:
         self._clock.sleep(YOUNG_POLL_S if young else POLL_S)
 
 
-def wait(waiter: Waiter, clock: Clock, found: FoundJob, *, timeout_s: float | None) -> int:
+def wait(waiter: EndWaiter, clock: Clock, found: FoundJob, *, timeout_s: float | None) -> int:
     """Look until the job, or the selected task, has ended. Return its exit code, or `NOT_ENDED` after `timeout_s`."""
     deadline = inf if timeout_s is None else clock.monotonic() + timeout_s
     while True:
@@ -80,7 +80,7 @@ def code_now(found: FoundJob, view: View) -> int:
     """Return the exit code of a job that was found before. It is `REJECTED` if its request made no job."""
     try:
         now = _now(found, view)
-    except NotFound:
+    except JobNotFound:
         return exit_codes.REJECTED
     return exit_codes.code(now.job, found.task) if now.job else exit_codes.NOT_ENDED
 
@@ -89,7 +89,7 @@ def standing(found: FoundJob, view: View) -> str:
     """Return the state of a job and its reason: `PENDING: no v4 is free`."""
     try:
         row = QueueView(view, (), derived(view)).row(_now(found, view).known)
-    except NotFound:
+    except JobNotFound:
         return "REJECTED: its request made no job"
     return f"{row['state']}: {row['reason']}" if row["reason"] else str(row["state"])
 

@@ -99,7 +99,7 @@ def parse(text: str, where: str) -> Profiles:
         raise BastionError(f"{where} is longer than {FILE_BYTES_MAX}; profiles take less")
     try:
         table = toml_reader.loads(text)
-    except toml_reader.NotToml as error:
+    except toml_reader.TomlError as error:
         raise BastionError(f"{where}:{error.line}: not TOML: {error.what}") from error
     reader = _Reader(TomlLines(text))
     found = reader.profiles(table, where)

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from bastion.journal import recover
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.errors import BastionError, BucketError, Denied, Full, Missing, NoBucket, SpecError
+from bastion.model.errors import (
+    AccessDenied,
+    BastionError,
+    BucketError,
+    BucketNotFound,
+    ObjectNotFound,
+    SpecError,
+    StoreFull,
+)
 from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import JobSpec
 from bastion.model.layout import job_id
@@ -18,7 +26,7 @@ from bastion.model.stored.status import Status
 from bastion.quota.quota import Quota, QuotaError
 from bastion.quota.quota_file import parse
 from bastion.quota.resources import Resources, total
-from bastion.quota.tiers import pool
+from bastion.quota.tiers import tier_amounts
 from bastion.schedule.admission import complaints, hopeless
 from bastion.schedule.runner_choice import RunnerChoice, places_of
 from bastion.stores.create_once import create_once, settled
@@ -58,7 +66,7 @@ def ground(bucket: Bucket, config: Config) -> SubmitContext:
     limited = status.limited if status else {}
     tiers = None if quota.is_open else quota.tiers
     if status and status.capacity:
-        tiers = pool(quota, status.capacity)
+        tiers = tier_amounts(quota, status.capacity)
     return SubmitContext(quota, tiers, _places(status, config), limited)
 
 
@@ -84,7 +92,7 @@ def send(bucket: Bucket, *, user: str, request_id: str, request: Request) -> Non
     key, data = layout.request(user, request_id), encode(request)
     try:
         mine = settled(lambda: create_once(bucket, key, data)).mine
-    except (Denied, Full, NoBucket):
+    except (AccessDenied, StoreFull, BucketNotFound):
         raise
     except BucketError as error:
         seen = f"launch show {job_id(request.spec.name, request_id)}" if isinstance(request, Submit) else "launch ls"
@@ -105,7 +113,7 @@ def _quota(bucket: Bucket, *, in_force: bool) -> Quota:
     """Return the quota file. If it is broken, or missing while the bastion reports one in force: the last valid one."""
     try:
         text = bucket.read(layout.QUOTA).data.decode("utf-8", "replace")
-    except Missing:
+    except ObjectNotFound:
         return _last_good(bucket) if in_force else Quota.open()
     try:
         return parse(text)

@@ -56,7 +56,7 @@ def _table(data: bytes) -> dict[str, Any]:
             found: dict[str, Any] = json.loads(text)
         else:
             found = toml_reader.loads(text)
-    except toml_reader.NotToml as error:
+    except toml_reader.TomlError as error:
         raise SpecError(f"it is neither JSON nor TOML: line {error.line}: {error.what}") from error
     except (ValueError, RecursionError) as error:
         raise SpecError(f"it is neither JSON nor TOML: {error}") from error

@@ -18,7 +18,7 @@ def resolved(texts: Iterable[str], look_up: Callable[[str], FoundJob], known: Co
     """Return the conditions with the ids of their jobs.
 
     `known` holds the ids of the jobs that the bastion still has. A condition is dropped if it is met and its job has
-    left the bastion. Raises `SpecError`, also for a condition that can never be met, and `NotFound`.
+    left the bastion. Raises `SpecError`, also for a condition that can never be met, and `JobNotFound`.
     """
     words = [word.strip() for text in texts for word in text.split(",")]
     return list(dict.fromkeys(found for word in words if (found := _resolved(word, look_up, known))))

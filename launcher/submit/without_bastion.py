@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from bastion.model import layout
 from bastion.model.codec import decode, encode
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.model.interfaces import AttemptKey, Bucket
 from bastion.model.job.spec import JobSpec
 from bastion.model.state.state import Cause
-from bastion.model.stored.records import PAPER_BYTES_MAX, Claim, Facts, Member, StopOrder, World
+from bastion.model.stored.records import RECORD_BYTES_MAX, Claim, Facts, Peer, Peers, StopOrder
 from bastion.schedule.desired import first_order
 from bastion.stores.create_once import create_once
 
@@ -42,11 +42,11 @@ class WithoutBastion:
         for worker in range(self.workers):
             try:
                 key = layout.claim(self.key, worker)
-                claim = decode(self.bucket.read(key, PAPER_BYTES_MAX).data, Claim, key)
-            except Missing:
+                claim = decode(self.bucket.read(key, RECORD_BYTES_MAX).data, Claim, key)
+            except ObjectNotFound:
                 return False
-            members.append(Member(address=claim.address, port=claim.port))
-        create_once(self.bucket, layout.world(self.key), encode(World(members=members)))
+            members.append(Peer(address=claim.address, port=claim.port))
+        create_once(self.bucket, layout.peers(self.key), encode(Peers(members=members)))
         return True
 
     def stop(self, cause: Cause, grace_s: float, reason: str) -> None:
@@ -58,8 +58,8 @@ class WithoutBastion:
         """Return the last facts that a worker reported; None if there are none."""
         key = layout.facts(self.key, worker)
         try:
-            return decode(self.bucket.read(key, PAPER_BYTES_MAX).data, Facts, key)
-        except Missing:
+            return decode(self.bucket.read(key, RECORD_BYTES_MAX).data, Facts, key)
+        except ObjectNotFound:
             return None
 
 

@@ -9,7 +9,7 @@ from ..resources import Resources, total
 from ..shares import Demand, amounts
 from ..tiers import Capacity, Tiers
 from .index import Name, WantIndex
-from .partitions import Partition, add, sides
+from .partitions import Partition, add, partitions
 
 NOTHING: Resources = {}
 
@@ -19,47 +19,51 @@ class Availability:
 
     All that one task is given lies in one partition: the first one that will do.
 
-    sides: the partitions, best first.
+    partitions: the partitions, best first.
     free: the units by kind that all partitions have free together.
     used: the units that each project holds or was given.
     staying: the same without what stops.
     kept: what is kept for next tries, as far as there is room for it beside what runs. It counts as used.
     """
 
-    def __init__(self, pool: Capacity, board: WantIndex) -> None:
-        self._pool, self._held = pool, cache(pool.of_sides)
-        self.sides = sides(pool, board)
-        self.free = total(side.free for side in self.sides)
-        self.used = {project: dict(book) for project, book in board.used.items() if book}
-        self.staying = {project: dict(book) for project, book in board.used.items() if book}
-        for project, book in board.stopping.items():
+    def __init__(self, capacity: Capacity, index: WantIndex) -> None:
+        self._capacity, self._held = capacity, cache(capacity.of_partitions)
+        self.partitions = partitions(capacity, index)
+        self.free = total(partition.free for partition in self.partitions)
+        self.used = {project: dict(book) for project, book in index.used.items() if book}
+        self.staying = {project: dict(book) for project, book in index.used.items() if book}
+        for project, book in index.stopping.items():
             add(self.staying.get(project, {}), book.items(), -1)
-        self._users = board.users
+        self._users = index.users
         self._given: dict[tuple[str, str], dict[str, int]] = {}
         self.kept: dict[Name, Holding] = {}
         self._lent: dict[Name, Tiers] = {}
-        rows = board.kept.values()  # if not all of them fit, those that ended last get their room
+        rows = index.kept.values()  # if not all of them fit, those that ended last get their room
         for hold in sorted(rows, key=lambda hold: (hold.since, hold.order, hold.job, hold.task), reverse=True):
             self._keep_on(hold)
 
-    def of_sides(self, max_tier: int | None) -> tuple[Resources, ...]:
+    def of_partitions(self, max_tier: int | None) -> tuple[Resources, ...]:
         """Return what the tiers up to `max_tier` hold when nothing is in use, by partition."""
         return self._held(max_tier)
 
-    def side_of(self, tier: int) -> Partition:
+    def partition_of(self, tier: int) -> Partition:
         """Return the partition of what is named after this tier."""
-        return self.sides[self._pool.side_of(tier)]
+        return self.partitions[self._capacity.partition_of(tier)]
 
     def has(self, demand: Demand, max_tier: int | None = None) -> bool:
         """Return True if the demand fits in what one partition has free now, in the tiers that will do."""
-        for side in self.sides:  # noqa: SIM110 - asked for every line, and a loop is twice as fast
-            if side.has(demand, max_tier):
+        for partition in self.partitions:  # noqa: SIM110 - asked for every line, and a loop is twice as fast
+            if partition.has(demand, max_tier):
                 return True
         return False
 
     def lacks(self, demand: Demand, max_tier: int | None = None) -> list[tuple[Partition, dict[str, int]]]:
         """Return each partition that may give this demand, with what it lacks even when all that stops is gone."""
-        return [(side, side.lack(demand, max_tier)) for side in self.sides if side.gives(demand, max_tier)]
+        return [
+            (partition, partition.lack(demand, max_tier))
+            for partition in self.partitions
+            if partition.gives(demand, max_tier)
+        ]
 
     def will_have(self, demand: Demand, max_tier: int | None = None) -> bool:
         """Return True if the demand fits in one partition when all that stops is gone."""
@@ -82,7 +86,9 @@ class Availability:
         """Give away free room. Return the number of the tier that it is named after."""
         self._book(project, user, demand)
         add(self.free, demand, -1)
-        return next(side for side in self.sides if side.has(demand, max_tier)).start(demand, max_tier)
+        return next(partition for partition in self.partitions if partition.has(demand, max_tier)).start(
+            demand, max_tier
+        )
 
     def keep(self, project: str, user: str, demand: Demand, max_tier: int | None = None) -> Partition:
         """Keep room for a task that cannot start yet: free room first, the rest from what is being freed.
@@ -90,14 +96,14 @@ class Availability:
         Return the partition where it is kept.
         """
         self._book(project, user, demand)
-        side = next(side for side, lack in self.lacks(demand, max_tier) if not lack)
-        add(self.free, side.keep(demand, max_tier), -1)
-        return side
+        partition = next(partition for partition, lack in self.lacks(demand, max_tier) if not lack)
+        add(self.free, partition.keep(demand, max_tier), -1)
+        return partition
 
     def stop(self, hold: Holding) -> None:
         """Enter that an attempt will stop."""
         demand = amounts(hold.demand)
-        self.side_of(hold.tier).stop(hold.tier, demand)
+        self.partition_of(hold.tier).stop(hold.tier, demand)
         add(self.staying[hold.project], demand, -1)
 
     def kept_of(self, project: str) -> list[tuple[Name, Holding]]:
@@ -108,15 +114,15 @@ class Availability:
         """Free the room that was kept for a next try."""
         demand = amounts(hold.demand)
         del self.kept[hold.job, hold.task]
-        self.side_of(hold.tier).give_back(self._lent.pop((hold.job, hold.task)))
+        self.partition_of(hold.tier).give_back(self._lent.pop((hold.job, hold.task)))
         add(self.free, demand)
         self._book(hold.project, hold.user, demand, -1)
 
     def _keep_on(self, hold: Holding) -> None:
-        side, demand = self.side_of(hold.tier), amounts(hold.demand)
-        if side.has(demand, hold.max_tier):
+        partition, demand = self.partition_of(hold.tier), amounts(hold.demand)
+        if partition.has(demand, hold.max_tier):
             self.kept[hold.job, hold.task] = hold
-            self._lent[hold.job, hold.task] = side.lend(demand, hold.max_tier)
+            self._lent[hold.job, hold.task] = partition.lend(demand, hold.max_tier)
             add(self.free, demand, -1)
             self._book(hold.project, hold.user, demand)
 

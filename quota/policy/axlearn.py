@@ -20,7 +20,7 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
-from ..demand import Knobs, Schedule, Start, Stop
+from ..demand import PolicySettings, Schedule, Start, Stop
 from ..quota import Quota
 from ..resources import Resources, minus, plus, total
 from ..shares import Demand, amounts
@@ -34,7 +34,7 @@ Shares = Mapping[str, Mapping[str, Fraction]]
 LEAST = 1e-8  # the quota of a project that has none: it avoids a division by 0
 
 
-class AxJob(NamedTuple):
+class AxlearnJob(NamedTuple):
     """One job, or one task of a job, as the incumbent sees it. The jobs of a user sort in the order of their turn.
 
     priority: the priority; the smallest goes first.
@@ -72,18 +72,18 @@ def quotas(shares: Shares, capacity: Resources) -> dict[str, dict[str, float]]:
     }
 
 
-def queues(board: WantIndex, pool: Sequence[Resources]) -> dict[str, Iterator[AxJob]]:
+def queues(index: WantIndex, capacity: Sequence[Resources]) -> dict[str, Iterator[AxlearnJob]]:
     """Return the order inside each project of all that runs and waits."""
-    whole = total(pool)
-    return {project: queue(_users(board, project, whole)) for project in {*board.lines, *board.of}}
+    whole = total(capacity)
+    return {project: queue(_users(index, project, whole)) for project in {*index.work_classes, *index.of}}
 
 
-def queue(users: Iterable[Iterable[AxJob]]) -> Iterator[AxJob]:
+def queue(users: Iterable[Iterable[AxlearnJob]]) -> Iterator[AxlearnJob]:
     """Yield the jobs of one project in order: priority, what the user already has in the queue, age, name.
 
     `users` gives the jobs of each user in the user's own order.
     """
-    heap: list[tuple[int, int, AxJob, Iterator[AxJob]]] = []
+    heap: list[tuple[int, int, AxlearnJob, Iterator[AxlearnJob]]] = []
     for row in users:
         rest = iter(row)
         heap += [(job.priority, 0, job, rest) for job in (next(rest, None),) if job]
@@ -105,22 +105,22 @@ def queue(users: Iterable[Iterable[AxJob]]) -> Iterator[AxJob]:
 class Ranking:
     """All jobs in the global order, each with the tier that it is admitted to, or None. It can be iterated only once.
 
-    `queues` are the orders of the projects. `left` is what the jobs admitted so far leave of the pool, and `admitted`
+    `queues` are the orders of the projects. `left` is what the jobs admitted so far leave of the capacity, and `admitted`
     is the number of these jobs.
     """
 
-    def __init__(self, queues: Mapping[str, Iterable[AxJob]], tiers: Sequence[Resources], shares: Shares) -> None:
+    def __init__(self, queues: Mapping[str, Iterable[AxlearnJob]], tiers: Sequence[Resources], shares: Shares) -> None:
         self.left, self.admitted = total(tiers), 0
-        self._pool = dict(self.left)
+        self._capacity = dict(self.left)
         self._tiers = [dict(tier) for tier in tiers] if len(tiers) > 1 else []
         self._queues = queues
         self._quotas = {
             project: {kind: max(quota, LEAST) for kind, quota in row.items()}
-            for project, row in quotas(shares, self._pool).items()
+            for project, row in quotas(shares, self._capacity).items()
         }
         self._used: dict[str, dict[str, int]] = {project: {} for project in queues}
 
-    def __iter__(self) -> Iterator[tuple[AxJob, int | None]]:
+    def __iter__(self) -> Iterator[tuple[AxlearnJob, int | None]]:
         heap = []
         for row in self._queues.values():
             rest = self._schedulable_first(row)
@@ -135,17 +135,17 @@ class Ranking:
             else:
                 heapreplace(heap, (*self._turn(following), rest))
 
-    def _schedulable_first(self, jobs: Iterable[AxJob]) -> Iterator[AxJob]:
+    def _schedulable_first(self, jobs: Iterable[AxlearnJob]) -> Iterator[AxlearnJob]:
         """Yield the jobs of a project in order, but the jobs that can never fit at the end."""
         late = []
         for job in jobs:
-            if _fits(job.demand, self._pool):
+            if _fits(job.demand, self._capacity):
                 yield job
             else:
                 late.append(job)
         yield from late
 
-    def _turn(self, job: AxJob) -> tuple[float, int, str, AxJob]:
+    def _turn(self, job: AxlearnJob) -> tuple[float, int, str, AxlearnJob]:
         """Return the sort key of a job: the largest ratio of use to quota after this job. The smaller goes first."""
         used, row, worst = self._used[job.project], self._quotas.get(job.project, {}), 0.0
         for kind, amount in job.demand:
@@ -154,7 +154,7 @@ class Ranking:
                 worst = ratio
         return worst, job.created, job.project, job
 
-    def _admit(self, job: AxJob) -> int:
+    def _admit(self, job: AxlearnJob) -> int:
         used = self._used[job.project]
         for kind, amount in job.demand:
             self.left[kind] -= amount
@@ -165,46 +165,48 @@ class Ranking:
 
 def schedule(
     *,
-    board: WantIndex,
+    index: WantIndex,
     reclaims: tuple[str, ...],
     quota: Quota,
-    pool: Capacity,
+    capacity: Capacity,
     past: Past,
     now: datetime,
-    knobs: Knobs,
+    settings: PolicySettings,
 ) -> Schedule:
     """Decide by the incumbent's policy: start what is admitted and does not run, stop what runs and is not admitted.
 
     Only what is free now is given away: a job that takes a running job's place or tier starts when that one is gone.
-    `reclaims`, `past`, `now` and `knobs` are ignored.
+    `reclaims`, `past`, `now` and `settings` are ignored.
     """
-    ranking = Ranking(queues(board, pool.tiers), pool.tiers, quota.shares)
-    seats = _Seats(board, pool.tiers, ranking)
+    ranking = Ranking(queues(index, capacity.tiers), capacity.tiers, quota.shares)
+    seats = _Seats(index, capacity.tiers, ranking)
     for job, tier in ranking:
         seats.settle(job, tier)
         if tier is None and not seats.may_fit():
             break
     seats.close()
     starts = tuple(seats.starts)
-    return Schedule(starts=starts, stops=tuple(seats.stops), tell=lambda: _reasons(board, quota, pool.tiers, starts))
+    return Schedule(
+        starts=starts, stops=tuple(seats.stops), tell=lambda: _reasons(index, quota, capacity.tiers, starts)
+    )
 
 
 class _Seats:
     """The starts and stops that follow from the ranking and from what runs."""
 
-    def __init__(self, board: WantIndex, pool: Sequence[Resources], ranking: Ranking) -> None:
-        self._pool, self._ranking, self._wants = total(pool), ranking, board.wants
-        self._running = {name: hold for name, hold in board.holds.items() if not hold.stopping}
-        self._free = _free(board, pool)
+    def __init__(self, index: WantIndex, capacity: Sequence[Resources], ranking: Ranking) -> None:
+        self._capacity, self._ranking, self._wants = total(capacity), ranking, index.wants
+        self._running = {name: hold for name, hold in index.holds.items() if not hold.stopping}
+        self._free = _free(index, capacity)
         self._left = Counter(amounts(hold.demand) for hold in self._running.values())
-        for lines in board.lines.values():
-            for line in lines.values():
-                self._left[line.demand] += line.tasks
+        for work_classes in index.work_classes.values():
+            for work_class in work_classes.values():
+                self._left[work_class.demand] += work_class.tasks
         self._open, self._known = list(self._left), -1
         self.starts: list[Start] = []
         self.stops: list[Stop] = []
 
-    def settle(self, job: AxJob, tier: int | None) -> None:
+    def settle(self, job: AxlearnJob, tier: int | None) -> None:
         """Turn the rank of one job into a start or a stop. `tier` is None if the job was not admitted."""
         self._left[job.demand] -= 1
         if job.waits:
@@ -229,57 +231,64 @@ class _Seats:
         for name in sorted(self._running):
             self._stop(*name, amounts(self._running[name].demand))
 
-    def _start(self, job: AxJob, tier: int) -> None:
+    def _start(self, job: AxlearnJob, tier: int) -> None:
         for free in self._free[tier:]:
             for kind, amount in job.demand:
                 free[kind] -= amount
         self.starts.append(Start(job.job, tier, choice=self._wants[job.job].choice))
 
     def _stop(self, job: str, task: int, demand: Demand) -> None:
-        self.stops.append(Stop(job, task, None, _behind(demand, self._ranking, self._pool)))
+        self.stops.append(Stop(job, task, None, _behind(demand, self._ranking, self._capacity)))
 
 
-def _free(board: WantIndex, pool: Sequence[Resources]) -> list[dict[str, int]]:
+def _free(index: WantIndex, capacity: Sequence[Resources]) -> list[dict[str, int]]:
     """Return for each tier what it and all better tiers have left together, after all that is held."""
-    last = len(pool) - 1
+    last = len(capacity) - 1
     free = [
-        minus(tier, total(board.named[n] for n in board.named if min(n, last) == at)) for at, tier in enumerate(pool)
+        minus(tier, total(index.named[n] for n in index.named if min(n, last) == at))
+        for at, tier in enumerate(capacity)
     ]
     return list(accumulate(free, plus))
 
 
-def _users(board: WantIndex, project: str, pool: Resources) -> Iterator[Iterable[AxJob]]:
+def _users(index: WantIndex, project: str, capacity: Resources) -> Iterator[Iterable[AxlearnJob]]:
     """Yield the jobs of each user, in order."""
-    rows: dict[str, list[Iterable[AxJob]]] = defaultdict(list)
-    running: dict[str, list[AxJob]] = defaultdict(list)
-    for (job, task), hold in board.of.get(project, {}).items():
+    rows: dict[str, list[Iterable[AxlearnJob]]] = defaultdict(list)
+    running: dict[str, list[AxlearnJob]] = defaultdict(list)
+    for (job, task), hold in index.of.get(project, {}).items():
         if not hold.stopping:
             demand = amounts(hold.demand)
-            running[hold.user].append(AxJob(hold.priority, hold.order, job, False, task, project, hold.user, demand))
+            running[hold.user].append(
+                AxlearnJob(hold.priority, hold.order, job, False, task, project, hold.user, demand)
+            )
     for user, jobs in running.items():
         rows[user].append(sorted(jobs))
-    for line in board.lines.get(project, {}).values():
-        most = max(1, min((pool.get(kind, 0) // amount for kind, amount in line.demand), default=line.tasks))
-        for user, places in line.users.items():
-            rows[user].append(_waiting(board, line, user, places, most))
+    for work_class in index.work_classes.get(project, {}).values():
+        most = max(
+            1, min((capacity.get(kind, 0) // amount for kind, amount in work_class.demand), default=work_class.tasks)
+        )
+        for user, places in work_class.users.items():
+            rows[user].append(_waiting(index, work_class, user, places, most))
     for several in rows.values():
         yield merge(*several) if len(several) > 1 else several[0]
 
 
-def _waiting(board: WantIndex, line: WorkClass, user: str, places: Sequence[Place], most: int) -> Iterator[AxJob]:
-    """Yield the tasks that wait, but of an array no more than the pool could ever hold (`most`)."""
+def _waiting(
+    index: WantIndex, work_class: WorkClass, user: str, places: Sequence[Place], most: int
+) -> Iterator[AxlearnJob]:
+    """Yield the tasks that wait, but of an array no more than the capacity could ever hold (`most`)."""
     if places[0][0] != places[-1][0]:
         places = sorted(places, key=itemgetter(1, 2, 3))  # this policy ignores classes
     for _, priority, order, job in places:
-        for task in range(min(board.wants[job].count, most)):
-            yield AxJob(priority, order, job, True, task, line.project, user, line.demand)
+        for task in range(min(index.wants[job].count, most)):
+            yield AxlearnJob(priority, order, job, True, task, work_class.project, user, work_class.demand)
 
 
-def _reasons(board: WantIndex, quota: Quota, pool: Sequence[Resources], starts: Iterable[Start]) -> dict[str, str]:
+def _reasons(index: WantIndex, quota: Quota, capacity: Sequence[Resources], starts: Iterable[Start]) -> dict[str, str]:
     """Return a line for every job with tasks that still wait. This goes through the whole ranking again."""
     ranking, whole, started = (
-        Ranking(queues(board, pool), pool, quota.shares),
-        total(pool),
+        Ranking(queues(index, capacity), capacity, quota.shares),
+        total(capacity),
         Counter(start.job for start in starts),
     )
     reasons: dict[str, str] = {}
@@ -295,10 +304,12 @@ def _reasons(board: WantIndex, quota: Quota, pool: Sequence[Resources], starts: 
     return reasons
 
 
-def _behind(demand: Demand, ranking: Ranking, pool: Resources) -> str:
+def _behind(demand: Demand, ranking: Ranking, capacity: Resources) -> str:
     left = ranking.left
     kind, amount = max(demand, key=lambda row: (row[1] - left.get(row[0], 0), row[0]))
-    return f"needs {amount} {kind}; {left.get(kind, 0)} of {pool.get(kind, 0)} left by {ranking.admitted} tasks ahead"
+    return (
+        f"needs {amount} {kind}; {left.get(kind, 0)} of {capacity.get(kind, 0)} left by {ranking.admitted} tasks ahead"
+    )
 
 
 def _fits(demand: Demand, left: Resources) -> bool:

@@ -55,7 +55,7 @@ class WantIndex:
     choosers: the jobs whose wants have several choices, by these choices.
     holds: the holding of each task.
     kept: what is kept for the next try of a task. It counts in none of the fields below.
-    lines: the work classes of each project, by shape.
+    work_classes: the work classes of each project, by shape.
     of: the holdings of each project, by task.
     pending: the units that each project waits for.
     ranks: for each project the number of holdings by class and priority, without those that are being stopped.
@@ -71,7 +71,7 @@ class WantIndex:
         self.choosers: dict[Choices, dict[str, None]] = {}
         self.holds: dict[Name, Holding] = {}
         self.kept: dict[Name, Holding] = {}
-        self.lines: dict[str, dict[Shape, WorkClass]] = {}
+        self.work_classes: dict[str, dict[Shape, WorkClass]] = {}
         self.of: dict[str, dict[Name, Holding]] = {}
         self.pending: dict[str, Book] = defaultdict(dict)
         self.ranks: dict[str, dict[Rank, int]] = defaultdict(dict)
@@ -84,12 +84,12 @@ class WantIndex:
     @classmethod
     def of_all(cls, wants: Iterable[Want], holds: Iterable[Holding]) -> WantIndex:
         """Build an index of these wants and holdings."""
-        board = cls()
+        index = cls()
         for want in wants:
-            board.wait(want)
+            index.wait(want)
         for hold in holds:
-            board.hold(hold)
-        return board
+            index.hold(hold)
+        return index
 
     def wait(self, want: Want) -> None:
         """Enter a want. It replaces a want of the same job."""
@@ -108,17 +108,17 @@ class WantIndex:
 
     def _enter(self, want: Want) -> None:
         demand = amounts(want.demand)
-        lines = self.lines.setdefault(want.project, {})
+        work_classes = self.work_classes.setdefault(want.project, {})
         shape = demand, want.max_tier
-        line = lines.get(shape)
-        if line is None:
-            line = lines[shape] = WorkClass(want.project, shape)
-        insort(line.users.setdefault(want.user, []), place(want))
-        insort(line.sinces, (want.since, want.job))
+        work_class = work_classes.get(shape)
+        if work_class is None:
+            work_class = work_classes[shape] = WorkClass(want.project, shape)
+        insort(work_class.users.setdefault(want.user, []), place(want))
+        insort(work_class.sinces, (want.since, want.job))
         if want.waited_s:
-            insort(line.again, (began(want), want.job))
-        line.tasks += want.count
-        _count(line.ranks, rank(want), 1)
+            insort(work_class.again, (began(want), want.job))
+        work_class.tasks += want.count
+        _count(work_class.ranks, rank(want), 1)
         _add(self.pending[want.project], demand, want.count)
 
     def wait_no_more(self, job: str) -> None:
@@ -132,21 +132,21 @@ class WantIndex:
 
     def _leave(self, want: Want) -> None:
         demand = amounts(want.demand)
-        lines = self.lines[want.project]
-        line = lines[demand, want.max_tier]
-        places = line.users[want.user]
+        work_classes = self.work_classes[want.project]
+        work_class = work_classes[demand, want.max_tier]
+        places = work_class.users[want.user]
         del places[bisect_left(places, place(want))]
-        del line.sinces[bisect_left(line.sinces, (want.since, want.job))]
+        del work_class.sinces[bisect_left(work_class.sinces, (want.since, want.job))]
         if want.waited_s:
-            del line.again[bisect_left(line.again, (began(want), want.job))]
-        line.tasks -= want.count
-        _count(line.ranks, rank(want), -1)
+            del work_class.again[bisect_left(work_class.again, (began(want), want.job))]
+        work_class.tasks -= want.count
+        _count(work_class.ranks, rank(want), -1)
         if not places:
-            del line.users[want.user]
-        if not line.users:
-            del lines[demand, want.max_tier]
-        if not lines:
-            del self.lines[want.project]
+            del work_class.users[want.user]
+        if not work_class.users:
+            del work_classes[demand, want.max_tier]
+        if not work_classes:
+            del self.work_classes[want.project]
         _add(self.pending[want.project], demand, -want.count)
 
     def _choose_no_more(self, want: Want) -> None:
@@ -155,9 +155,9 @@ class WantIndex:
         if not self.choosers[group]:
             del self.choosers[group]
 
-    def line(self, want: Want) -> WorkClass:
+    def work_class(self, want: Want) -> WorkClass:
         """Return the work class of a want."""
-        return self.lines[want.project][amounts(want.demand), want.max_tier]
+        return self.work_classes[want.project][amounts(want.demand), want.max_tier]
 
     def hold(self, hold: Holding) -> None:
         """Enter what a task holds, or what is kept for it. It replaces what the task held before."""

@@ -17,7 +17,7 @@ from functools import cache
 from heapq import merge
 from typing import NamedTuple
 
-from ..demand import Knobs, Want
+from ..demand import PolicySettings, Want
 from ..resources import total
 from ..shares import Demand, Shares
 from .index import WantIndex, WorkClass, began
@@ -27,7 +27,7 @@ GANG = 8
 
 LARGE, QUEUE = 2.0, 5.0
 """The factors of patience. A large gang has `LARGE`; others have 1, plus `QUEUE` for each time the queue fills the
-pool."""
+capacity."""
 
 AGAIN = timedelta(minutes=5)
 """The time after which a gang that could not be served is looked at again."""
@@ -50,14 +50,14 @@ class Gang(NamedTuple):
 class OvertakenGangs:
     """The gangs that are overdue at this moment. `searches` is the most searches for victims that may fail."""
 
-    def __init__(self, board: WantIndex, shares: Shares, now: datetime, knobs: Knobs) -> None:
-        pool = shares.pool
-        self._board, self._now = board, now
-        self._kinds = shares.governed or pool.keys()
-        pending: Mapping[str, int] = total(board.pending.values())
-        self._queue = {kind: pending.get(kind, 0) / amount for kind, amount in pool.items() if amount}
-        self._patience_s = knobs.gang_patience_s
-        self.searches = max(4, LOOKED_AT // max(1, len(board.holds)))
+    def __init__(self, index: WantIndex, shares: Shares, now: datetime, settings: PolicySettings) -> None:
+        capacity = shares.capacity
+        self._index, self._now = index, now
+        self._kinds = shares.governed or capacity.keys()
+        pending: Mapping[str, int] = total(index.pending.values())
+        self._queue = {kind: pending.get(kind, 0) / amount for kind, amount in capacity.items() if amount}
+        self._patience_s = settings.gang_patience_s
+        self.searches = max(4, LOOKED_AT // max(1, len(index.holds)))
         self.wakes: list[datetime] = []
         self._gang = cache(self._gang_of)
 
@@ -67,30 +67,32 @@ class OvertakenGangs:
         The largest comes first, then the one that waits longest. If there are more than `searches`, the list starts at
         another gang every few minutes. `wakes` gets the moments at which more gangs become overdue.
         """
-        lines = [line for lines in self._board.lines.values() for line in lines.values()]
-        gangs = [(line, gang) for line in lines if (gang := self._gang(line.demand))]
+        work_classes = [
+            work_class for work_classes in self._index.work_classes.values() for work_class in work_classes.values()
+        ]
+        gangs = [(work_class, gang) for work_class in work_classes if (gang := self._gang(work_class.demand))]
         rows = sorted(
             (-gang.size, began, job, gang.patience)
-            for line, gang in gangs
-            for began, job in self._of(line, gang.patience)
+            for work_class, gang in gangs
+            for began, job in self._of(work_class, gang.patience)
         )
         many = len(rows) > self.searches
         turn = int(self._now.timestamp()) // AGAIN.seconds * self.searches % len(rows) if many else 0
         rows = rows[turn:] + rows[:turn]  # if there are very many, each gets its turn
-        return [(self._board.wants[job], began + patience) for _, began, job, patience in rows]
+        return [(self._index.wants[job], began + patience) for _, began, job, patience in rows]
 
-    def has(self, want: Want, line: WorkClass) -> bool:
+    def has(self, want: Want, work_class: WorkClass) -> bool:
         """Return True if this want is an overdue gang."""
-        gang = self._gang(line.demand)
+        gang = self._gang(work_class.demand)
         return gang is not None and began(want) <= self._now - gang.patience
 
-    def _of(self, line: WorkClass, patience: timedelta) -> Iterator[tuple[datetime, str]]:
+    def _of(self, work_class: WorkClass, patience: timedelta) -> Iterator[tuple[datetime, str]]:
         last, seen = self._now - patience, set[str]()
-        first = min((*line.again[:1], *line.sinces[:1]))[0]
+        first = min((*work_class.again[:1], *work_class.sinces[:1]))[0]
         if first > last:
             self.wakes.append(first + patience)
             return
-        for since, job in merge(line.again, line.sinces):
+        for since, job in merge(work_class.again, work_class.sinces):
             if since > last:
                 self.wakes.append(since + patience)
                 return

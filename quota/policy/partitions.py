@@ -18,23 +18,23 @@ class Partition:
     Inside, tiers are counted from 0, so `first` is the number that the first tier has outside.
 
     first: the number of the first tier.
-    pool: the units by kind that each tier holds when nothing is in use.
+    capacity: the units by kind that each tier holds when nothing is in use.
     tiers: the units by kind that each tier has free. They may be below 0 if the capacity shrank.
     freeing: what attempts that stop still hold and no want was promised, by the tier that it is named after.
     free: the sum of `tiers`.
     """
 
-    def __init__(self, pool: Sequence[Resources], board: WantIndex, span: range, shut: frozenset[str]) -> None:
+    def __init__(self, capacity: Sequence[Resources], index: WantIndex, span: range, shut: frozenset[str]) -> None:
         self.first, self._shut = span.start, shut
-        self.pool = tuple(pool[span.start : span.stop])
+        self.capacity = tuple(capacity[span.start : span.stop])
         # What is named after a tier that no longer exists counts to the last one.
-        self._end = inf if span.stop == len(pool) else span.stop
-        self.tiers: Tiers = [dict(tier) for tier in self.pool]
-        for tier in sorted(filter(self.covers, board.named)):
-            charge(self.tiers, board.named[tier].items(), tier - self.first)
-        self.freeing: Tiers = [{} for _ in self.pool]
-        for tier in filter(self.covers, board.freeing):
-            self.stop(tier, board.freeing[tier].items())
+        self._end = inf if span.stop == len(capacity) else span.stop
+        self.tiers: Tiers = [dict(tier) for tier in self.capacity]
+        for tier in sorted(filter(self.covers, index.named)):
+            charge(self.tiers, index.named[tier].items(), tier - self.first)
+        self.freeing: Tiers = [{} for _ in self.capacity]
+        for tier in filter(self.covers, index.freeing):
+            self.stop(tier, index.freeing[tier].items())
         self.free = total(self.tiers)
 
     def covers(self, tier: int) -> bool:
@@ -101,10 +101,12 @@ class Partition:
         return None if max_tier is None else max_tier + 1 - self.first
 
 
-def sides(pool: Capacity, board: WantIndex) -> tuple[Partition, ...]:
+def partitions(capacity: Capacity, index: WantIndex) -> tuple[Partition, ...]:
     """Return the accounts of all partitions, best first."""
-    shut = pool.shut or repeat(frozenset[str]())
-    return tuple(Partition(pool.tiers, board, span, kinds) for span, kinds in zip(pool.sides, shut, strict=False))
+    shut = capacity.shut or repeat(frozenset[str]())
+    return tuple(
+        Partition(capacity.tiers, index, span, kinds) for span, kinds in zip(capacity.partitions, shut, strict=False)
+    )
 
 
 def short(demand: Demand, tiers: Sequence[Resources]) -> dict[str, int]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from ..shares import Shares
 from .availability import Availability
 from .index import WorkClass
-from .project_queue import Ask, ProjectQueue
+from .project_queue import ProjectQueue, WantProgress
 from .share_promises import SharePromises
 
 PROMISED, LENT, LEFT = range(3)  # the three passes
@@ -31,26 +31,28 @@ class ProjectOrder:
         shares: Shares,
         owed: SharePromises,
         *,
-        ask: Callable[[str, WorkClass], Ask | None],
+        ask: Callable[[str, WorkClass], WantProgress | None],
         is_open: Callable[[WorkClass], bool],
         weight: Callable[[str, str], float],
     ) -> None:
         self._room, self._shares, self._owed = room, shares, owed
         self._ask, self._is_open, self._weight = ask, is_open, weight
-        self._lines: dict[str, list[WorkClass]] = {}
+        self._work_classes: dict[str, list[WorkClass]] = {}
         self._late: dict[str, dict[WorkClass, None]] = {}
         self._own: dict[str, ProjectQueue] = {}
         self._rest: dict[str, ProjectQueue] = {}
 
-    def enter(self, project: str, lines: list[WorkClass]) -> None:
+    def enter(self, project: str, work_classes: list[WorkClass]) -> None:
         """Enter the work classes of a project that may get something."""
-        self._lines[project] = lines
+        self._work_classes[project] = work_classes
         self._late[project] = {}
 
     def outlook(self, project: str) -> Turn | None:
         """Return a lower bound of the project's next turn, which is cheap to compute. None if it has no turn."""
-        lines = self._lines[project]
-        return self._outlook(project, PROMISED if any(self._within(line) for line in lines) else LENT, lines)
+        work_classes = self._work_classes[project]
+        return self._outlook(
+            project, PROMISED if any(self._within(work_class) for work_class in work_classes) else LENT, work_classes
+        )
 
     def next(self, project: str, go: int) -> Turn | None:
         """Return the project's next turn; None if it has no more.
@@ -60,7 +62,7 @@ class ProjectOrder:
         if project not in self._own:
             self._open(project)
         if ask := self._own[project].first():
-            return self._turn(ask, PROMISED if self._within(ask.line) else LENT)
+            return self._turn(ask, PROMISED if self._within(ask.work_class) else LENT)
         late = self._late[project]
         if go < LEFT:
             return self._outlook(project, LEFT, late)
@@ -69,43 +71,45 @@ class ProjectOrder:
         ask = self._rest[project].first()
         return self._turn(ask, LEFT) if ask else None
 
-    def ask(self, project: str, go: int) -> Ask:
+    def ask(self, project: str, go: int) -> WantProgress:
         """Return the want whose turn it is."""
         ask = (self._rest if go == LEFT else self._own)[project].first()
         assert ask is not None, f"{project} has a turn and no want"
         return ask
 
-    def put_off(self, line: WorkClass) -> None:
+    def put_off(self, work_class: WorkClass) -> None:
         """Let a work class get something in the last pass only."""
-        self._late[line.project][line] = None
+        self._late[work_class.project][work_class] = None
 
-    def _outlook(self, project: str, go: int, lines: Collection[WorkClass]) -> Turn | None:
-        if not lines:
+    def _outlook(self, project: str, go: int, work_classes: Collection[WorkClass]) -> Turn | None:
+        if not work_classes:
             return None
-        job_class = min(min(line.ranks)[0] for line in lines)
+        job_class = min(min(work_class.ranks)[0] for work_class in work_classes)
         return go, job_class, False, self._shares.least(project, self._room.use_of(project)), -1, project
 
     def _open(self, project: str) -> None:
         """Make the project's first queue. A work class that would take what others are promised is put off at once."""
         late = self._late[project]
-        for line in self._lines[project]:
-            fits = self._room.has(line.demand, line.max_tier)
-            if fits and not self._within(line) and not self._owed.spares(project, line.demand):
-                self.put_off(line)
-        self._own[project] = self._queue(project, [line for line in self._lines[project] if line not in late], late)
+        for work_class in self._work_classes[project]:
+            fits = self._room.has(work_class.demand, work_class.max_tier)
+            if fits and not self._within(work_class) and not self._owed.spares(project, work_class.demand):
+                self.put_off(work_class)
+        self._own[project] = self._queue(
+            project, [work_class for work_class in self._work_classes[project] if work_class not in late], late
+        )
 
-    def _queue(self, project: str, lines: Iterable[WorkClass], elsewhere: Collection[WorkClass]) -> ProjectQueue:
+    def _queue(self, project: str, work_classes: Iterable[WorkClass], elsewhere: Collection[WorkClass]) -> ProjectQueue:
         return ProjectQueue(
-            lines,
+            work_classes,
             ask=self._ask,
-            is_open=lambda line: line not in elsewhere and self._is_open(line),
+            is_open=lambda work_class: work_class not in elsewhere and self._is_open(work_class),
             weight=lambda user: self._weight(project, user),
         )
 
-    def _within(self, line: WorkClass) -> bool:
-        return self._shares.due(line.project, self._room.use_of(line.project), line.demand)
+    def _within(self, work_class: WorkClass) -> bool:
+        return self._shares.due(work_class.project, self._room.use_of(work_class.project), work_class.demand)
 
-    def _turn(self, ask: Ask, go: int) -> Turn:
+    def _turn(self, ask: WantProgress, go: int) -> Turn:
         want = ask.want
-        standing = self._shares.turn(want.project, self._room.use_of(want.project), ask.line.demand)
+        standing = self._shares.turn(want.project, self._room.use_of(want.project), ask.work_class.demand)
         return (go, want.job_class, *standing, want.order, want.project)

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from ..demand import CLASSES, STANDARD, Holding, Knobs, Want
+from ..demand import CLASSES, STANDARD, Holding, PolicySettings, Want
 from ..resources import Resources
 from ..shares import Demand, Shares, amounts
 from .availability import Availability
 from .index import WantIndex, WorkClass, place
 from .partitions import Partition
-from .project_queue import Ask
-from .reclaim import Taken
+from .project_queue import WantProgress
+from .reclaim import StoppedAttempt
 
 
-def reclaimed(taken: Taken, want: Want, units: Resources) -> str:
+def reclaimed(taken: StoppedAttempt, want: Want, units: Resources) -> str:
     """Say why an attempt is stopped for a want. `units` are those promised to the project of the attempt."""
     victim, who = taken.hold, f"{want.project}/{want.job} ({want.user})"
     if victim.project == want.project:
@@ -27,14 +27,14 @@ def reclaimed(taken: Taken, want: Want, units: Resources) -> str:
     return f"reclaimed for {who}: {_borrowed(victim.project, taken.over, units)}{_cheapest(taken)}"
 
 
-def overdue(taken: Taken, want: Want) -> str:
+def overdue(taken: StoppedAttempt, want: Want) -> str:
     """Say why an attempt is stopped for a gang beyond its share."""
     units = _amounts(tuple(taken.over.items()))
     why = f"{taken.hold.project} borrows {units}" if units else f"{_who(taken.hold)} came later"
     return f"room for {want.project}/{want.job} ({want.user}), overtaken for too long: {why}{_cheapest(taken)}"
 
 
-def shrunk(taken: Taken, units: Resources) -> str:
+def shrunk(taken: StoppedAttempt, units: Resources) -> str:
     """Say why an attempt is stopped because the capacity shrank."""
     return f"the pool shrank: {_borrowed(taken.hold.project, taken.over, units)}{_cheapest(taken)}"
 
@@ -52,32 +52,34 @@ def resting(want: Want, seconds: float) -> str:
     return f"was stopped for others {times}: room beyond the share of {want.project} is lent to it again in {seconds:.0f} s"
 
 
-def impossible(demand: Demand, sides: Sequence[Resources]) -> str | None:
+def impossible(demand: Demand, partitions: Sequence[Resources]) -> str | None:
     """Say why no partition can ever meet a demand, however long it waits; None if one can."""
-    for side in sides:
+    for partition in partitions:
         for kind, amount in demand:
-            if amount > side.get(kind, 0):
+            if amount > partition.get(kind, 0):
                 break
         else:
             return None
-    most = {kind: max((side.get(kind, 0) for side in sides), default=0) for kind, _ in demand}
+    most = {kind: max((partition.get(kind, 0) for partition in partitions), default=0) for kind, _ in demand}
     for kind, amount in demand:
         if not most[kind]:
             return f"kind {kind} is in no pool"
         if amount > most[kind]:
-            where = "the pool holds" if len(sides) == 1 else "no runner's tiers hold more than"
+            where = "the pool holds" if len(partitions) == 1 else "no runner's tiers hold more than"
             return f"asks for {amount} {kind} but {where} {most[kind]}: it can never start"
     return f"asks for {_amounts(demand)} but no runner's tiers hold all of it: it can never start"
 
 
-def choosing(want: Want, choice: int | None, text: str, sides: Sequence[Resources], free: Sequence[Resources]) -> str:
+def choosing(
+    want: Want, choice: int | None, text: str, partitions: Sequence[Resources], free: Sequence[Resources]
+) -> str:
     """Say which choice a want waits for, why, and what its other choices lack.
 
-    `choice` is None if no choice can ever be met. `sides` is what each partition holds, `free` what each has free.
+    `choice` is None if no choice can ever be met. `partitions` is what each partition holds, `free` what each has free.
     """
     if choice is None:
         return f"{text}; so it is with each of its {len(want.choices)} choices"
-    others = [_lacking(amounts(demand), sides, free) for n, demand in enumerate(want.choices) if n != choice]
+    others = [_lacking(amounts(demand), partitions, free) for n, demand in enumerate(want.choices) if n != choice]
     which = f"{_amounts(amounts(want.choices[choice]))} ({_ORDINALS[choice]} of {len(want.choices)} choices)"
     return f"waits for {which}: {text}; else {'; else '.join(others)}"
 
@@ -85,12 +87,12 @@ def choosing(want: Want, choice: int | None, text: str, sides: Sequence[Resource
 _ORDINALS = ("1st", "2nd", "3rd", "4th")
 
 
-def _lacking(demand: Demand, sides: Sequence[Resources], free: Sequence[Resources]) -> str:
+def _lacking(demand: Demand, partitions: Sequence[Resources], free: Sequence[Resources]) -> str:
     """Say what another choice lacks on the partition that has the most free."""
-    if impossible(demand, sides):
+    if impossible(demand, partitions):
         return f"{_amounts(demand)}, more than there is"
     most = {
-        kind: max((left.get(kind, 0), side.get(kind, 0)) for left, side in zip(free, sides, strict=True))
+        kind: max((left.get(kind, 0), partition.get(kind, 0)) for left, partition in zip(free, partitions, strict=True))
         for kind, _ in demand
     }
     kind, amount = max(demand, key=lambda row: (row[1] - most[row[0]][0], row[0]))
@@ -102,17 +104,20 @@ def _lacking(demand: Demand, sides: Sequence[Resources], free: Sequence[Resource
 class Reasons:
     """The reasons of one round. They are made when all is decided."""
 
-    def __init__(self, board: WantIndex, room: Availability, shares: Shares, knobs: Knobs) -> None:
-        self._board, self._room, self._shares, self._knobs = board, room, shares, knobs
+    def __init__(self, index: WantIndex, room: Availability, shares: Shares, settings: PolicySettings) -> None:
+        self._index, self._room, self._shares, self._settings = index, room, shares, settings
         self._holders: dict[str, str] = {}
         self._texts: dict[WorkClass, str] = {}
         self._freed: dict[tuple[tuple[str, ...], Partition], str] = {}
-        self._kept: list[Ask] = []
-        self._bar: Callable[[Want, WorkClass], str] = lambda want, line: ""
+        self._kept: list[WantProgress] = []
+        self._bar: Callable[[Want, WorkClass], str] = lambda want, work_class: ""
         self.stopped: list[Holding] = []
 
     def of_all(
-        self, asks: Mapping[str, Ask], weight: Callable[[str, str], float], bar: Callable[[Want, WorkClass], str]
+        self,
+        asks: Mapping[str, WantProgress],
+        weight: Callable[[str, str], float],
+        bar: Callable[[Want, WorkClass], str],
     ) -> dict[str, str]:
         """Return the reason of every job with tasks that still wait.
 
@@ -121,26 +126,26 @@ class Reasons:
         self._bar = bar
         self._kept = sorted((ask for ask in asks.values() if ask.kept), key=lambda ask: place(ask.want))
         texts: dict[str, str] = {}
-        for project in sorted(self._board.lines):
+        for project in sorted(self._index.work_classes):
             rows = [
-                (job_class, priority, weight(project, user), order, job, line)
-                for line in self._board.lines[project].values()
-                for user, places in line.users.items()
+                (job_class, priority, weight(project, user), order, job, work_class)
+                for work_class in self._index.work_classes[project].values()
+                for user, places in work_class.users.items()
                 for job_class, priority, order, job in places
                 if job not in asks or asks[job].left
             ]
             rows.sort(key=lambda row: row[:5])
-            texts.update(self._of_project([(self._board.wants[job], line) for *_, job, line in rows]))
+            texts.update(self._of_project([(self._index.wants[job], work_class) for *_, job, work_class in rows]))
         return texts | {ask.want.job: self._kept_for(ask) for ask in self._kept}
 
     def _of_project(self, rows: Sequence[tuple[Want, WorkClass]]) -> Iterable[tuple[str, str]]:
         """Yield (job, reason) for the waiting wants of one project, which are given in their order."""
         ahead, number = "", 0
-        for want, line in rows:
-            if never := impossible(line.demand, self._room.of_sides(line.max_tier)):
+        for want, work_class in rows:
+            if never := impossible(work_class.demand, self._room.of_partitions(work_class.max_tier)):
                 yield want.job, never
                 continue
-            text = self._bar(want, line) or self._text(line)
+            text = self._bar(want, work_class) or self._text(work_class)
             if number:
                 text = f"{number} {'job' if number == 1 else 'jobs'} of {want.project} ahead ({ahead}); {text}"
             if number < 2:  # two names are enough: the number says how many there are
@@ -148,33 +153,33 @@ class Reasons:
             number += 1
             yield want.job, text
 
-    def _kept_for(self, ask: Ask) -> str:
+    def _kept_for(self, ask: WantProgress) -> str:
         """Return the reason of a want for which room is kept."""
-        kinds, side = tuple(kind for kind, _ in ask.line.demand), ask.side
-        assert side is not None
-        if (kinds, side) not in self._freed:
-            going = [hold for hold in self._board.holds.values() if hold.stopping]
-            rows = [hold for hold in (*going, *self.stopped) if side.covers(hold.tier)]
+        kinds, partition = tuple(kind for kind, _ in ask.work_class.demand), ask.partition
+        assert partition is not None
+        if (kinds, partition) not in self._freed:
+            going = [hold for hold in self._index.holds.values() if hold.stopping]
+            rows = [hold for hold in (*going, *self.stopped) if partition.covers(hold.tier)]
             rows = [hold for hold in rows if any(hold.demand.get(kind) for kind in kinds)]
-            self._freed[kinds, side] = _names(sorted(rows, key=age))
-        where = f" in {_tiers(side)}" if len(self._room.sides) > 1 else ""
-        return (
-            f"first in line: waiting for {_amounts(ask.line.demand)}{where} being freed by {self._freed[kinds, side]}"
-        )
+            self._freed[kinds, partition] = _names(sorted(rows, key=age))
+        where = f" in {_tiers(partition)}" if len(self._room.partitions) > 1 else ""
+        demand, holders = _amounts(ask.work_class.demand), self._freed[kinds, partition]
+        return f"first in line: waiting for {demand}{where} being freed by {holders}"
 
-    def _text(self, line: WorkClass) -> str:
-        if line not in self._texts:
-            self._texts[line] = self._story(line)
-        return self._texts[line]
+    def _text(self, work_class: WorkClass) -> str:
+        if work_class not in self._texts:
+            self._texts[work_class] = self._story(work_class)
+        return self._texts[work_class]
 
-    def _story(self, line: WorkClass) -> str:
-        project, demand = line.project, line.demand
+    def _story(self, work_class: WorkClass) -> str:
+        project, demand = work_class.project, work_class.demand
         kind, amount = max(demand, key=lambda row: (row[1] - self._free(row[0]), row[0]))
-        text = f"needs {amount} {kind}, {self._stock(kind, line.max_tier)}"
+        text = f"needs {amount} {kind}, {self._stock(kind, work_class.max_tier)}"
         if held := self._held_over(kind):
             text = f"{text}; {held}"
-        if line.max_tier is not None and self._room.has(demand):
-            return f"{text}, but not in tier {line.max_tier} or better: --max_tier={line.max_tier + 1} would take more"
+        if work_class.max_tier is not None and self._room.has(demand):
+            worst = work_class.max_tier
+            return f"{text}, but not in tier {worst} or better: --max_tier={worst + 1} would take more"
         if not self._shares.within(project, self._room.use_of(project), demand):
             return f"{text}; {self._over(project, demand)}"
         if kept := [ask.want for ask in self._kept if ask.want.demand.get(kind)]:
@@ -192,16 +197,18 @@ class Reasons:
 
     def _free(self, kind: str) -> int:
         """Return the most of a kind that one partition has free: one task cannot get more."""
-        return max(side.free.get(kind, 0) for side in self._room.sides)
+        return max(partition.free.get(kind, 0) for partition in self._room.partitions)
 
     def _stock(self, kind: str, max_tier: int | None) -> str:
         """Say how much of a kind is free of how much, on each partition that has any."""
-        parts = zip(self._room.sides, self._room.of_sides(None), strict=True)
-        rows = [(side, held) for side, pool in parts if (held := pool.get(kind, 0))]
+        parts = zip(self._room.partitions, self._room.of_partitions(None), strict=True)
+        rows = [(partition, held) for partition, capacity in parts if (held := capacity.get(kind, 0))]
         if len(rows) < 2:
-            return f"{max(0, self._room.free.get(kind, 0))} of {self._shares.pool[kind]} free"
-        rows = [(side, held) for side, held in rows if max_tier is None or side.first <= max_tier]
-        return ", ".join(f"{max(0, side.free.get(kind, 0))} of {held} free in {_tiers(side)}" for side, held in rows)
+            return f"{max(0, self._room.free.get(kind, 0))} of {self._shares.capacity[kind]} free"
+        rows = [(partition, held) for partition, held in rows if max_tier is None or partition.first <= max_tier]
+        return ", ".join(
+            f"{max(0, partition.free.get(kind, 0))} of {held} free in {_tiers(partition)}" for partition, held in rows
+        )
 
     def _over(self, project: str, demand: Demand) -> str:
         used, units = self._room.use_of(project), self._shares.units(project)
@@ -217,20 +224,20 @@ class Reasons:
         if kind not in self._holders:
             amounts = {project: used.get(kind, 0) for project, used in self._room.used.items()}
             project = max(sorted(amounts), key=lambda name: amounts[name], default="")
-            rows = sorted((hold for hold in self._board.of.get(project, {}).values() if hold.demand.get(kind)), key=age)
+            rows = sorted((hold for hold in self._index.of.get(project, {}).values() if hold.demand.get(kind)), key=age)
             held = sum(hold.demand[kind] for hold in rows)
             self._holders[kind] = f"; {_names(rows)} holds {held}{self._lent(project, kind)}" if rows else ""
         return self._holders[kind]
 
     def _lent(self, project: str, kind: str) -> str:
         over = self._shares.borrowed(project, self._room.stays(project)).get(kind)
-        return f", borrows {over}: may be reclaimed after {self._knobs.reclaim_delay_s:g} s" if over else ""
+        return f", borrows {over}: may be reclaimed after {self._settings.reclaim_delay_s:g} s" if over else ""
 
 
-def _tiers(side: Partition) -> str:
+def _tiers(partition: Partition) -> str:
     """Name a partition by its tiers: `tier 2`, `tiers 0 to 1`."""
-    last = side.first + len(side.tiers) - 1
-    return f"tier {last}" if last == side.first else f"tiers {side.first} to {last}"
+    last = partition.first + len(partition.tiers) - 1
+    return f"tier {last}" if last == partition.first else f"tiers {partition.first} to {last}"
 
 
 def _borrowed(project: str, over: Resources, units: Resources) -> str:
@@ -248,7 +255,7 @@ def _rank(row: Want | Holding) -> str:
     return name if row.job_class == STANDARD else f"{CLASSES[row.job_class]}, {name}"
 
 
-def _cheapest(taken: Taken) -> str:
+def _cheapest(taken: StoppedAttempt) -> str:
     """Say why this attempt was chosen, and what its stop costs."""
     among = f"the cheapest to stop of {taken.among}, " if taken.among > 1 else ""
     return f"; {among}it loses {_span(taken.lost_s)} of work"

@@ -14,7 +14,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from ..demand import Holding, Knobs, Want
+from ..demand import Holding, PolicySettings, Want
 from ..resources import Resources, fits, minus, total
 from ..shares import Shares, amounts
 from .availability import Availability
@@ -44,7 +44,7 @@ STOPS_MAX = 5
 never stopped again."""
 
 
-class Taken(Struct, frozen=True):
+class StoppedAttempt(Struct, frozen=True):
     """One attempt that is stopped.
 
     hold: what the attempt holds.
@@ -66,9 +66,15 @@ class Victims:
     """
 
     def __init__(
-        self, board: WantIndex, room: Availability, shares: Shares, settled: set[Name], now: datetime, knobs: Knobs
+        self,
+        index: WantIndex,
+        room: Availability,
+        shares: Shares,
+        settled: set[Name],
+        now: datetime,
+        settings: PolicySettings,
     ) -> None:
-        self._board, self._room, self._shares, self._now, self._knobs = board, room, shares, now, knobs
+        self._index, self._room, self._shares, self._now, self._settings = index, room, shares, now, settings
         self._worst: dict[str, Rank] = {}
         self._settled = settled
         self._ending: list[Holding] | None = None
@@ -76,15 +82,15 @@ class Victims:
     def lower(self, project: str, best: Rank) -> bool:
         """Return True if the project has an attempt that may be stopped and is less important than this."""
         kept = (rank(hold) for _, hold in self._room.kept_of(project))
-        if max((*self._board.ranks.get(project, ()), *kept), default=best) <= best:
+        if max((*self._index.ranks.get(project, ()), *kept), default=best) <= best:
             return False
         if project not in self._worst:
             self._worst[project] = max(map(rank, self._yielding(project)), default=(URGENT, 0))
         return self._worst[project] > best
 
     def for_want(
-        self, want: Want, side: Partition, lack: Resources, *, promised: bool, kept: bool = False
-    ) -> list[Taken]:
+        self, want: Want, partition: Partition, lack: Resources, *, promised: bool, kept: bool = False
+    ) -> list[StoppedAttempt]:
         """Choose and stop victims so that the want finds what it lacks on this partition. Return them.
 
         If they would not be enough, nothing is stopped and the list is empty. Borrowers give to a want that is
@@ -97,10 +103,10 @@ class Victims:
             hold
             for project in self._projects()
             if project != want.project
-            for hold in self._going(project, side)
+            for hold in self._going(project, partition)
             if promised or (want.job_class == URGENT and hold.job_class > want.job_class)
         ]
-        own = [hold for hold in self._yielding(want.project, side) if rank(hold) > rank(want)]
+        own = [hold for hold in self._yielding(want.project, partition) if rank(hold) > rank(want)]
         if kept:
             lent, own = ([hold for hold in rows if hold.retry is not None] for rows in (lent, own))
         within = self._shares.within(want.project, self._room.use_of(want.project), amounts(want.demand))
@@ -112,7 +118,7 @@ class Victims:
         chosen = self._gather(lack, want.max_tier, lent, own, beyond)
         return self._stop(chosen, len(lent) + len(own)) if _enough(chosen, lack) else []
 
-    def for_overdue(self, want: Want, side: Partition, lack: Resources, since: datetime) -> list[Taken]:
+    def for_overdue(self, want: Want, partition: Partition, lack: Resources, since: datetime) -> list[StoppedAttempt]:
         """Choose and stop victims for a gang that is overdue since `since`. Return them.
 
         If they would not be enough or cost too much, nothing is stopped and the list is empty. Borrowers give, and so
@@ -121,14 +127,14 @@ class Victims:
         paid grows with the time that the gang is overdue. So the gang first gets what becomes free by itself, and more
         of the others' work the longer it waits.
         """
-        size, calm = _units(want.demand, lack), CALM * self._knobs.restart_cost_s
+        size, calm = _units(want.demand, lack), CALM * self._settings.restart_cost_s
         worth = WORTH * size * (self._now - since).total_seconds()
         if worth < calm or not self._may_give(want.project, lack):
             return []
         rows = [
             hold
             for project in self._projects()
-            for hold in self._yielding(project, side)
+            for hold in self._yielding(project, partition)
             if hold.job_class >= want.job_class
             and hold.stops < SPARED
             and not (hold.overdue and _units(hold.demand, lack) >= size)
@@ -139,18 +145,18 @@ class Victims:
         cost = sum(self._cost(hold, lack) + calm for hold in chosen)
         return self._stop(chosen, len(lent) + len(own)) if cost <= worth and _enough(chosen, lack) else []
 
-    def end_in_time(self, side: Partition, lack: Resources, max_tier: int | None, by: datetime) -> bool:
+    def end_in_time(self, partition: Partition, lack: Resources, max_tier: int | None, by: datetime) -> bool:
         """Return True if known time limits free all that is lacking on the partition by `by`.
 
         Limits that passed long ago (`OVERRUN`) do not count.
         """
         if self._ending is None:
-            self._ending = [hold for project in self._board.of for hold in self._going(project) if hold.until]
+            self._ending = [hold for project in self._index.of for hold in self._going(project) if hold.until]
         ends = [
             hold.demand
             for hold in self._ending
             if hold.until and self._now - OVERRUN < hold.until <= by and (max_tier is None or hold.tier <= max_tier)
-            if side.covers(hold.tier) and (hold.job, hold.task) not in self._settled
+            if partition.covers(hold.tier) and (hold.job, hold.task) not in self._settled
         ]
         return fits(lack, total(ends))
 
@@ -164,12 +170,12 @@ class Victims:
             borrowed.get(kind, 0) or self._room.stays(project).get(kind, 0) >= amount for kind, amount in lack.items()
         )
 
-    def for_shrunk_pool(self) -> list[Taken]:
+    def for_shrunk_capacity(self) -> list[StoppedAttempt]:
         """Choose and stop victims because more is held than there is: only borrowers, so it may not be enough."""
         taken = []
-        for side in self._room.sides:
-            if lack := side.lack(tuple((kind, 0) for kind in side.free), None):
-                rows = [hold for project in self._board.of for hold in self._going(project, side)]
+        for partition in self._room.partitions:
+            if lack := partition.lack(tuple((kind, 0) for kind in partition.free), None):
+                rows = [hold for project in self._index.of for hold in self._going(project, partition)]
                 taken += self._stop(self._gather(lack, None, rows, [], self._borrowed), len(rows))
         return taken
 
@@ -180,7 +186,7 @@ class Victims:
         come last. Then the work counts that is lost for each unit, in steps of `STEP_S`. Of equal losses the attempt
         that ran longest comes first, because it is likely to go on for long.
         """
-        step = self._cost(hold, lack, self._knobs.restart_cost_s) / _units(hold.demand, lack) // STEP_S
+        step = self._cost(hold, lack, self._settings.restart_cost_s) / _units(hold.demand, lack) // STEP_S
         spared = hold.stops >= STOPS_MAX, hold.overdue
         return (-hold.job_class, *spared, step, hold.since, hold.order, hold.job, hold.task)
 
@@ -190,17 +196,17 @@ class Victims:
 
     def _projects(self) -> dict[str, None]:
         """Return the projects that hold anything, or for which something is kept, in a fixed order."""
-        return dict.fromkeys(self._board.of) | {hold.project: None for hold in self._room.kept.values()}
+        return dict.fromkeys(self._index.of) | {hold.project: None for hold in self._room.kept.values()}
 
-    def _going(self, project: str, side: Partition | None = None) -> Iterator[Holding]:
+    def _going(self, project: str, partition: Partition | None = None) -> Iterator[Holding]:
         """Yield what a project holds and what is kept for it, on one partition or on all, without what is stopping."""
-        for name, hold in chain(self._board.of.get(project, {}).items(), self._room.kept_of(project)):
-            if not hold.stopping and name not in self._settled and (side is None or side.covers(hold.tier)):
+        for name, hold in chain(self._index.of.get(project, {}).items(), self._room.kept_of(project)):
+            if not hold.stopping and name not in self._settled and (partition is None or partition.covers(hold.tier)):
                 yield hold
 
-    def _yielding(self, project: str, side: Partition | None = None) -> Iterator[Holding]:
+    def _yielding(self, project: str, partition: Partition | None = None) -> Iterator[Holding]:
         """Yield what a project may give to more important wants of its own."""
-        return (hold for hold in self._going(project, side) if hold.stops < STOPS_MAX)
+        return (hold for hold in self._going(project, partition) if hold.stops < STOPS_MAX)
 
     def _gather(
         self, lack: Resources, max_tier: int | None, lent: list[Holding], own: list[Holding], beyond: Beyond
@@ -239,11 +245,11 @@ class Victims:
     def _lent(self, hold: Holding, uses: Resources) -> Resources:
         return self._shares.lent(hold.project, uses)
 
-    def _stop(self, chosen: list[Holding], among: int) -> list[Taken]:
+    def _stop(self, chosen: list[Holding], among: int) -> list[StoppedAttempt]:
         taken = []
         for hold in chosen:  # measure all before a stop is entered: it changes what the project borrows
             over = self._shares.borrowed(hold.project, self._room.stays(hold.project))
-            taken.append(Taken(hold, over, hold.unsaved_s(self._now), among))
+            taken.append(StoppedAttempt(hold, over, hold.unsaved_s(self._now), among))
         for hold in chosen:
             if hold.retry is None:
                 self._room.stop(hold)

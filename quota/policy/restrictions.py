@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from ..demand import Knobs, Want
+from ..demand import PolicySettings, Want
 from ..quota import Quota
 from ..shares import Shares
 from . import reasons
@@ -20,18 +20,20 @@ first, at most `BACK_OFF_MAX` times. So no task is stopped more than ten times i
 class Restrictions:
     """The restrictions of one round. `wakes` are the moments at which some of them end."""
 
-    def __init__(self, room: Availability, shares: Shares, quota: Quota, now: datetime, knobs: Knobs) -> None:
+    def __init__(
+        self, room: Availability, shares: Shares, quota: Quota, now: datetime, settings: PolicySettings
+    ) -> None:
         self._room, self._shares, self._quota, self._now = room, shares, quota, now
-        self._pause = timedelta(seconds=max(knobs.reclaim_delay_s, BACK_OFF_MIN_S))
+        self._pause = timedelta(seconds=max(settings.reclaim_delay_s, BACK_OFF_MIN_S))
         self.wakes: list[datetime] = []
 
-    def of(self, want: Want, line: WorkClass) -> str:
+    def of(self, want: Want, work_class: WorkClass) -> str:
         """Return why a want is kept back; empty if it is not."""
         if limit := self.limit(want):
             return limit
         if want.stopped is None or want.stops < BACK_OFF_FROM:
             return ""
-        if not self._shares.within(want.project, self._room.use_of(want.project), line.demand):
+        if not self._shares.within(want.project, self._room.use_of(want.project), work_class.demand):
             until = want.stopped + self._pause * 2 ** min(want.stops - 1, BACK_OFF_MAX)
             if self._now < until:
                 self.wakes.append(until)

@@ -32,7 +32,7 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 
-from ..demand import STANDARD, Knobs, Schedule, Start, Stop
+from ..demand import STANDARD, PolicySettings, Schedule, Start, Stop
 from ..quota import Quota
 from ..shares import Demand, Shares
 from ..tiers import Capacity
@@ -42,9 +42,9 @@ from .index import Name, WantIndex, WorkClass, rank
 from .interface import Past, Policy
 from .overtaken import AGAIN, OvertakenGangs
 from .project_order import LENT, PROMISED, ProjectOrder
-from .project_queue import Ask
+from .project_queue import WantProgress
 from .reasons import Reasons
-from .reclaim import URGENT, Taken, Victims
+from .reclaim import URGENT, StoppedAttempt, Victims
 from .restrictions import Restrictions
 from .shapes import choosing
 from .share_promises import SharePromises
@@ -59,16 +59,16 @@ HOURS = 1.0
 
 def schedule(
     *,
-    board: WantIndex,
+    index: WantIndex,
     reclaims: tuple[str, ...],
     quota: Quota,
-    pool: Capacity,
+    capacity: Capacity,
     past: Past,
     now: datetime,
-    knobs: Knobs,
+    settings: PolicySettings,
 ) -> Schedule:
     """Decide by the default policy. See `Policy` for the arguments."""
-    state = _Round(board, quota, pool, past, now, knobs)
+    state = _Round(index, quota, capacity, past, now, settings)
     state.take_back_what_shrank()
     state.serve_first_in_line(reclaims)
     state.serve_next_tries()
@@ -79,22 +79,24 @@ def schedule(
 class _Round:
     """One round of the default policy."""
 
-    def __init__(self, board: WantIndex, quota: Quota, pool: Capacity, past: Past, now: datetime, knobs: Knobs) -> None:
-        self._board, self._quota, self._past, self._now = board, quota, past, now
-        self._delay = timedelta(seconds=knobs.reclaim_delay_s)
-        self._shares = Shares(quota, pool.total(), knobs.rules)
-        self._room = Availability(pool, board)
-        self._owed = SharePromises(self._shares, self._room, board.pending)
+    def __init__(
+        self, index: WantIndex, quota: Quota, capacity: Capacity, past: Past, now: datetime, settings: PolicySettings
+    ) -> None:
+        self._index, self._quota, self._past, self._now = index, quota, past, now
+        self._delay = timedelta(seconds=settings.reclaim_delay_s)
+        self._shares = Shares(quota, capacity.total(), settings.rules)
+        self._room = Availability(capacity, index)
+        self._owed = SharePromises(self._shares, self._room, index.pending)
         settled: set[Name] = set()
-        self._moving = TierMoves(board, self._room, settled)
-        self._bars = Restrictions(self._room, self._shares, quota, now, knobs)
-        self._victims = Victims(board, self._room, self._shares, settled, now, knobs)
+        self._moving = TierMoves(index, self._room, settled)
+        self._bars = Restrictions(self._room, self._shares, quota, now, settings)
+        self._victims = Victims(index, self._room, self._shares, settled, now, settings)
         self._turns = ProjectOrder(
             self._room, self._shares, self._owed, ask=self._next, is_open=self._may, weight=self._weight
         )
-        self._overdue = OvertakenGangs(board, self._shares, now, knobs)
-        self._reasons = Reasons(board, self._room, self._shares, knobs)
-        self._asks: dict[str, Ask] = {}
+        self._overdue = OvertakenGangs(index, self._shares, now, settings)
+        self._reasons = Reasons(index, self._room, self._shares, settings)
+        self._asks: dict[str, WantProgress] = {}
         self._weights: dict[tuple[str, str], float] = {}
         self._closed: set[WorkClass] = set()
         self._hopeless: dict[tuple[str, int, int, bool], list[Demand]] = defaultdict(list)
@@ -104,7 +106,7 @@ class _Round:
 
     def take_back_what_shrank(self) -> None:
         """Stop borrowers if more is held than there is."""
-        for taken in self._victims.for_shrunk_pool():
+        for taken in self._victims.for_shrunk_capacity():
             self._stop(taken, None, reasons.shrunk(taken, self._shares.units(taken.hold.project)))
 
     def serve_first_in_line(self, reclaims: Iterable[str]) -> None:
@@ -113,13 +115,13 @@ class _Round:
         Each gets room for one task first, then for more tasks within the share. A want that does not fit even when all
         that stops is gone loses this priority.
         """
-        wants = [self._board.wants[job] for job in reclaims if job in self._board.wants]
-        asks = [self._ask(want.job, self._board.line(want)) for want in wants]
+        wants = [self._index.wants[job] for job in reclaims if job in self._index.wants]
+        asks = [self._ask(want.job, self._index.work_class(want)) for want in wants]
         for ask in asks:
             if self._has_room(ask) or self._takes_kept(ask):
                 self._give(ask)
         for ask in asks:
-            while ask.left and self._within(ask.line) and self._has_room(ask):
+            while ask.left and self._within(ask.work_class) and self._has_room(ask):
                 self._give(ask)
 
     def serve_next_tries(self) -> None:
@@ -129,8 +131,8 @@ class _Round:
         """
         late = [(hold.retry is not None and hold.retry > self._now, hold) for hold in self._room.kept.values()]
         for pauses, hold in sorted(late, key=lambda row: row[0]):  # those whose pause is over come first
-            want = self._board.wants.get(hold.job)
-            ask = self._ask(want.job, self._board.line(want)) if want else None
+            want = self._index.wants.get(hold.job)
+            ask = self._ask(want.job, self._index.work_class(want)) if want else None
             if pauses and not (ask and ask.left):
                 continue
             self._room.give_up(hold)
@@ -138,16 +140,16 @@ class _Round:
                 ask
                 and ask.left
                 and not self._bars.limit(ask.want)
-                and self._room.has(ask.line.demand, ask.line.max_tier)
+                and self._room.has(ask.work_class.demand, ask.work_class.max_tier)
             ):
                 self._give(ask)
-                self._owed.less(ask.want.project, ask.line.demand, 1)
+                self._owed.less(ask.want.project, ask.work_class.demand, 1)
 
     def serve_the_rest(self) -> None:
         """Serve all other wants in the order of their projects' turns. Overdue gangs come before lent room."""
-        for project, lines in self._board.lines.items():
-            self._enter(project, lines.values())
-        turns = [turn for project in self._board.lines if (turn := self._turns.outlook(project))]
+        for project, work_classes in self._index.work_classes.items():
+            self._enter(project, work_classes.values())
+        turns = [turn for project in self._index.work_classes if (turn := self._turns.outlook(project))]
         heapify(turns)
         promised = True
         while turns or promised:
@@ -167,29 +169,29 @@ class _Round:
         """Serve the gangs that waited for too long: with room that is free, that is being freed, or that was lent."""
         in_vain: set[WorkClass] = set()
         for want, since in self._overdue.wants():
-            line = self._board.line(want)
-            ask = self._ask(want.job, line)
-            if not ask.left or line in in_vain or self._bars.of(want, line):
+            work_class = self._index.work_class(want)
+            ask = self._ask(want.job, work_class)
+            if not ask.left or work_class in in_vain or self._bars.of(want, work_class):
                 continue
             search = len(in_vain) < self._overdue.searches
-            if self._room.will_have(line.demand, line.max_tier) or (search and self._call_in(ask, since)):
+            if self._room.will_have(work_class.demand, work_class.max_tier) or (search and self._call_in(ask, since)):
                 self._give(ask)
-                self._owed.less(want.project, line.demand, 1)
+                self._owed.less(want.project, work_class.demand, 1)
             else:
-                in_vain.add(line)
+                in_vain.add(work_class)
                 self._wakes.append(self._now + AGAIN)
         self._wakes += self._overdue.wakes
 
-    def _call_in(self, ask: Ask, since: datetime) -> bool:
+    def _call_in(self, ask: WantProgress, since: datetime) -> bool:
         """Stop others so that the gang, overdue since `since`, fits once they are gone.
 
         Return False if nothing is stopped.
         """
-        want, line = ask.want, ask.line
-        for side, lack in self._room.lacks(line.demand, line.max_tier):
-            if self._victims.end_in_time(side, lack, line.max_tier, self._now + AGAIN):
+        want, work_class = ask.want, ask.work_class
+        for partition, lack in self._room.lacks(work_class.demand, work_class.max_tier):
+            if self._victims.end_in_time(partition, lack, work_class.max_tier, self._now + AGAIN):
                 return False
-            if taken := self._victims.for_overdue(want, side, lack, since):
+            if taken := self._victims.for_overdue(want, partition, lack, since):
                 for one in taken:
                     self._stop(one, want.job, reasons.overdue(one, want))
                 return True
@@ -206,45 +208,45 @@ class _Round:
             tell=lambda: self._reasons.of_all(self._asks, self._weight, self._bars.of),
         )
 
-    def _enter(self, project: str, lines: Iterable[WorkClass]) -> None:
-        for line in lines:
-            if reasons.impossible(line.demand, self._room.of_sides(line.max_tier)):
-                self._closed.add(line)
-                self._owed.less(project, line.demand, line.tasks)
-        self._turns.enter(project, [line for line in lines if self._may(line)])
+    def _enter(self, project: str, work_classes: Iterable[WorkClass]) -> None:
+        for work_class in work_classes:
+            if reasons.impossible(work_class.demand, self._room.of_partitions(work_class.max_tier)):
+                self._closed.add(work_class)
+                self._owed.less(project, work_class.demand, work_class.tasks)
+        self._turns.enter(project, [work_class for work_class in work_classes if self._may(work_class)])
 
-    def _ask(self, job: str, line: WorkClass) -> Ask:
+    def _ask(self, job: str, work_class: WorkClass) -> WantProgress:
         ask = self._asks.get(job)
         if ask is None:
-            want = self._board.wants[job]
-            ask = self._asks[job] = Ask(want, line, want.count)
+            want = self._index.wants[job]
+            ask = self._asks[job] = WantProgress(want, work_class, want.count)
         return ask
 
-    def _next(self, job: str, line: WorkClass) -> Ask | None:
+    def _next(self, job: str, work_class: WorkClass) -> WantProgress | None:
         """Return the entry of a want, or None if the want is to be passed over."""
-        ask = self._ask(job, line)
-        return ask if ask.left and not self._bars.of(ask.want, line) else None
+        ask = self._ask(job, work_class)
+        return ask if ask.left and not self._bars.of(ask.want, work_class) else None
 
-    def _has_room(self, ask: Ask) -> bool:
+    def _has_room(self, ask: WantProgress) -> bool:
         """Return True if the want fits when all that stops is gone, and its user may have it."""
-        return not self._bars.limit(ask.want) and self._room.will_have(ask.line.demand, ask.line.max_tier)
+        return not self._bars.limit(ask.want) and self._room.will_have(ask.work_class.demand, ask.work_class.max_tier)
 
-    def _takes_kept(self, ask: Ask) -> bool:
+    def _takes_kept(self, ask: WantProgress) -> bool:
         """Take room that is kept for next tries, if the want has a right to it.
 
         Return True if the want then fits once all that stops is gone.
         """
-        want, line = ask.want, ask.line
+        want, work_class = ask.want, ask.work_class
         if self._bars.limit(want):
             return False
-        promised = want.job_class <= STANDARD and self._due(line)
+        promised = want.job_class <= STANDARD and self._due(work_class)
         return any(
-            self._victims.for_want(want, side, lack, promised=promised, kept=True)
-            for side, lack in self._room.lacks(line.demand, line.max_tier)
+            self._victims.for_want(want, partition, lack, promised=promised, kept=True)
+            for partition, lack in self._room.lacks(work_class.demand, work_class.max_tier)
         )
 
     def _weight(self, project: str, user: str) -> float:
-        """Return the recent and present use of a user: fractions of the pool times hours."""
+        """Return the recent and present use of a user: fractions of the capacity times hours."""
         weight = self._weights.get((project, user))
         if weight is None:
             now = self._shares.dominant(self._room.use_of_user(project, user))
@@ -252,91 +254,95 @@ class _Round:
             self._weights[project, user] = weight
         return weight
 
-    def _may(self, line: WorkClass) -> bool:
+    def _may(self, work_class: WorkClass) -> bool:
         """Return True if wants of this work class may still get something. Once it is False, it stays False."""
-        if line in self._closed:
+        if work_class in self._closed:
             return False
-        if self._room.has(line.demand, line.max_tier) or self._may_move(line) or self._may_reclaim(line):
+        if (
+            self._room.has(work_class.demand, work_class.max_tier)
+            or self._may_move(work_class)
+            or self._may_reclaim(work_class)
+        ):
             return True
-        self._closed.add(line)
+        self._closed.add(work_class)
         return False
 
-    def _may_move(self, line: WorkClass) -> bool:
+    def _may_move(self, work_class: WorkClass) -> bool:
         """Move others to worse tiers, so that it fits in the tiers that it takes. Return True if they made room."""
-        worst = line.max_tier
-        return worst is not None and self._moving.make_room(line.demand, worst)
+        worst = work_class.max_tier
+        return worst is not None and self._moving.make_room(work_class.demand, worst)
 
     def _serve(self, project: str, go: int) -> None:
         """Give the project's next want what it asks for, put its work class off to the last pass, or let it wait."""
         ask = self._turns.ask(project, go)
-        line = ask.line
-        fits = self._room.has(line.demand, line.max_tier)
-        if fits and go == LENT and not self._owed.spares(project, line.demand):
-            self._turns.put_off(line)
+        work_class = ask.work_class
+        fits = self._room.has(work_class.demand, work_class.max_tier)
+        if fits and go == LENT and not self._owed.spares(project, work_class.demand):
+            self._turns.put_off(work_class)
         elif fits or self._reclaim(ask):
             self._give(ask)
-            self._owed.less(project, line.demand, 1)
+            self._owed.less(project, work_class.demand, 1)
         else:
-            self._closed.add(line)
+            self._closed.add(work_class)
 
-    def _give(self, ask: Ask) -> None:
+    def _give(self, ask: WantProgress) -> None:
         """Start a task if it fits now. Otherwise keep room for it."""
-        want, line = ask.want, ask.line
+        want, work_class = ask.want, ask.work_class
         ask.left -= 1
         self._weights.pop((want.project, want.user), None)
-        if self._room.has(line.demand, line.max_tier):
-            tier = self._room.start(want.project, want.user, line.demand, line.max_tier)
-            self._starts.append(Start(want.job, tier, self._overdue.has(want, line), want.choice))
+        if self._room.has(work_class.demand, work_class.max_tier):
+            tier = self._room.start(want.project, want.user, work_class.demand, work_class.max_tier)
+            self._starts.append(Start(want.job, tier, self._overdue.has(want, work_class), want.choice))
         else:
             ask.kept += 1
-            ask.side = self._room.keep(want.project, want.user, line.demand, line.max_tier)
+            ask.partition = self._room.keep(want.project, want.user, work_class.demand, work_class.max_tier)
 
-    def _within(self, line: WorkClass) -> bool:
-        return self._shares.within(line.project, self._room.use_of(line.project), line.demand)
+    def _within(self, work_class: WorkClass) -> bool:
+        return self._shares.within(work_class.project, self._room.use_of(work_class.project), work_class.demand)
 
-    def _due(self, line: WorkClass) -> bool:
+    def _due(self, work_class: WorkClass) -> bool:
         """Return True if the room is promised: within the share, or for the one task of an unused share."""
-        return self._shares.due(line.project, self._room.use_of(line.project), line.demand)
+        return self._shares.due(work_class.project, self._room.use_of(work_class.project), work_class.demand)
 
-    def _may_reclaim(self, line: WorkClass) -> bool:
+    def _may_reclaim(self, work_class: WorkClass) -> bool:
         """Return True if a search for attempts to stop may help this work class.
 
         It has waited long enough and has a right to others' room, and no search for a smaller demand has failed.
         """
-        best = min(line.ranks)
-        promised = best[0] <= STANDARD and self._due(line)
-        if not (promised or best[0] == URGENT or self._victims.lower(line.project, best)):
+        best = min(work_class.ranks)
+        promised = best[0] <= STANDARD and self._due(work_class)
+        if not (promised or best[0] == URGENT or self._victims.lower(work_class.project, best)):
             return False
-        since, _ = line.sinces[0]
+        since, _ = work_class.sinces[0]
         if self._now - since < self._delay:
             self._wakes.append(since + self._delay)
             return False
-        failed = self._hopeless[line.project, *best, promised]
-        demand = dict(line.demand)
+        failed = self._hopeless[work_class.project, *best, promised]
+        demand = dict(work_class.demand)
         return not any(all(demand.get(kind, 0) >= amount for kind, amount in less) for less in failed)
 
-    def _reclaim(self, ask: Ask) -> bool:
+    def _reclaim(self, ask: WantProgress) -> bool:
         """Stop others so that the want fits once they are gone. Return False if none can make it fit.
 
         Then nothing is stopped.
         """
-        want, line = ask.want, ask.line
-        promised = want.job_class <= STANDARD and self._due(line)
-        will_have = self._room.will_have(line.demand, line.max_tier)
+        want, work_class = ask.want, ask.work_class
+        promised = want.job_class <= STANDARD and self._due(work_class)
+        will_have = self._room.will_have(work_class.demand, work_class.max_tier)
         if will_have and promised:
             return True
-        for side, lack in () if will_have else self._room.lacks(line.demand, line.max_tier):
-            if self._victims.end_in_time(side, lack, line.max_tier, self._now + STOP_TAKES):
+        for partition, lack in () if will_have else self._room.lacks(work_class.demand, work_class.max_tier):
+            if self._victims.end_in_time(partition, lack, work_class.max_tier, self._now + STOP_TAKES):
                 self._wakes.append(self._now + STOP_TAKES)
                 return False
-            if taken := self._victims.for_want(want, side, lack, promised=promised):
+            if taken := self._victims.for_want(want, partition, lack, promised=promised):
                 for one in taken:
                     self._stop(one, want.job, reasons.reclaimed(one, want, self._shares.units(one.hold.project)))
                 return True
-        self._hopeless[want.project, *rank(want), promised].append(line.demand)
+        self._hopeless[want.project, *rank(want), promised].append(work_class.demand)
         return False
 
-    def _stop(self, taken: Taken, for_job: str | None, reason: str) -> None:
+    def _stop(self, taken: StoppedAttempt, for_job: str | None, reason: str) -> None:
         hold = taken.hold
         if hold.retry is not None:
             return  # the attempt has failed, so nothing runs, and its room is free at once

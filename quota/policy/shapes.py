@@ -1,6 +1,6 @@
 """Jobs with several shapes: a job gets the first of its shapes that is free, or waits for the first one. Pure.
 
-The policy is asked with every such job in the first shape that the pool can hold. The jobs that do not start are then
+The policy is asked with every such job in the first shape that the capacity allows. The jobs that do not start are then
 tried in their next shapes, as far as there is room. A job that starts keeps its shape; all others go back to the first.
 So no attempt is stopped, and no room is kept, for a shape while another one is free, or for any shape but the first.
 """
@@ -31,8 +31,8 @@ Shapes = dict[str, int]  # choices, by job
 def choosing(policy: Policy) -> Policy:
     """Return a policy that also handles jobs with several shapes. Without such jobs it calls `policy` once."""
 
-    def schedule(*, board: WantIndex, **rest: Any) -> Schedule:
-        return _Choosing(policy, board, rest).answer() if board.choosers else policy(board=board, **rest)
+    def schedule(*, index: WantIndex, **rest: Any) -> Schedule:
+        return _Choosing(policy, index, rest).answer() if index.choosers else policy(index=index, **rest)
 
     return schedule
 
@@ -41,14 +41,14 @@ class _Choosing:
     """One decision. It replaces wants in the index while it asks the policy, and then puts the old wants back.
 
     Jobs that list the same shapes form a group, so room for them is looked up once. `_first` is the first choice of
-    each job that the pool can hold. A `Shapes` value lists the jobs that are tried in another shape than the index has.
+    each job that the capacity allows. A `Shapes` value lists the jobs that are tried in another shape than the index has.
     """
 
-    def __init__(self, policy: Policy, board: WantIndex, rest: Mapping[str, Any]) -> None:
-        self._policy, self._board, self._rest = policy, board, rest
-        self._pool: Capacity = rest["pool"]
-        self._possible = {group: possible(group[0], group[1], self._pool) for group in board.choosers}
-        self._first = {job: next(iter(on), 0) for group, on in self._possible.items() for job in board.choosers[group]}
+    def __init__(self, policy: Policy, index: WantIndex, rest: Mapping[str, Any]) -> None:
+        self._policy, self._index, self._rest = policy, index, rest
+        self._capacity: Capacity = rest["capacity"]
+        self._possible = {group: possible(group[0], group[1], self._capacity) for group in index.choosers}
+        self._first = {job: next(iter(on), 0) for group, on in self._possible.items() for job in index.choosers[group]}
         self._lent: dict[str, Want] = {}
         self._wakes: list[datetime | None] = []
 
@@ -86,7 +86,7 @@ class _Choosing:
         self._stand(shapes)
         moved = {job for job, choice in shapes.items() if choice != self._first[job]}
         reclaims = tuple(job for job in self._rest["reclaims"] if job not in moved)
-        found = self._policy(board=self._board, **{**self._rest, "reclaims": reclaims})
+        found = self._policy(index=self._index, **{**self._rest, "reclaims": reclaims})
         self._wakes.append(found.again)
         return found
 
@@ -94,48 +94,50 @@ class _Choosing:
         """Put the jobs into the index in these shapes, and put all other jobs back as they were."""
         for job, want in list(self._lent.items()):
             if shapes.get(job, want.choice) == want.choice:
-                self._board.stand(self._lent.pop(job))
+                self._index.stand(self._lent.pop(job))
         for job, choice in shapes.items():
-            want = self._board.wants[job]
+            want = self._index.wants[job]
             if want.choice != choice:
                 self._lent.setdefault(job, want)
-                self._board.stand(structs.replace(want, demand=want.choices[choice], choice=choice))
+                self._index.stand(structs.replace(want, demand=want.choices[choice], choice=choice))
 
     def _later(self, shapes: Shapes, found: Schedule) -> Shapes:
         """Give each job that did not start the next shape for which there is room. Without one it keeps its shape."""
         started, free, later = {start.job for start in found.starts}, self._free(found), dict(shapes)
         for group, choices in self._possible.items():
-            room = [n for n in choices if n > choices[0] and any(fits(dict(group[0][n]), side) for side in free)]
-            for job in self._board.choosers[group] if room else ():
+            room = [
+                n for n in choices if n > choices[0] and any(fits(dict(group[0][n]), partition) for partition in free)
+            ]
+            for job in self._index.choosers[group] if room else ():
                 if job not in started:
-                    at = self._board.wants[job].choice
+                    at = self._index.wants[job].choice
                     later[job] = next((n for n in room if n > at), at)
         return later
 
     def _free(self, found: Schedule) -> list[dict[str, int]]:
         """Return what an answer leaves of each partition. The index must hold the shapes of that answer."""
-        left = [dict(side) for side in self._pool.of_sides()]
-        given = ((start.tier, self._board.wants[start.job].demand) for start in found.starts)
-        for tier, amount in (*self._board.named.items(), *given):
-            side = self._pool.side_of(tier)
-            left[side] = minus(left[side], amount)
+        left = [dict(partition) for partition in self._capacity.of_partitions()]
+        given = ((start.tier, self._index.wants[start.job].demand) for start in found.starts)
+        for tier, amount in (*self._index.named.items(), *given):
+            partition = self._capacity.partition_of(tier)
+            left[partition] = minus(left[partition], amount)
         return left
 
     def _told(self, found: Schedule, shapes: Shapes) -> Mapping[str, str]:
         """Return the reasons. For a job with choices, say which shape it waits for and what the other shapes lack."""
         self._stand(shapes)
         try:
-            told, free, sides = dict(found.reasons), self._free(found), self._pool.of_sides()
+            told, free, partitions = dict(found.reasons), self._free(found), self._capacity.of_partitions()
             for group, choices in self._possible.items():
-                for job in filter(told.__contains__, self._board.choosers[group]):
-                    want = self._board.wants[job]
-                    told[job] = reasons.choosing(want, want.choice if choices else None, told[job], sides, free)
+                for job in filter(told.__contains__, self._index.choosers[group]):
+                    want = self._index.wants[job]
+                    told[job] = reasons.choosing(want, want.choice if choices else None, told[job], partitions, free)
         finally:
             self._stand({})
         return told
 
 
-def possible(choices: Sequence[Demand], max_tier: int | None, pool: Capacity) -> list[int]:
+def possible(choices: Sequence[Demand], max_tier: int | None, capacity: Capacity) -> list[int]:
     """Return the numbers of the choices that would fit if nothing were in use."""
-    sides = pool.of_sides(max_tier)
-    return [number for number, demand in enumerate(choices) if not reasons.impossible(demand, sides)]
+    partitions = capacity.of_partitions(max_tier)
+    return [number for number, demand in enumerate(choices) if not reasons.impossible(demand, partitions)]

@@ -18,8 +18,8 @@ from .partitions import Partition, short
 class TierMoves:
     """The moves of one round. Tasks in `settled` were stopped or moved in it; they are not moved again."""
 
-    def __init__(self, board: WantIndex, room: Availability, settled: set[Name]) -> None:
-        self._board, self._room, self._settled = board, room, settled
+    def __init__(self, index: WantIndex, room: Availability, settled: set[Name]) -> None:
+        self._index, self._room, self._settled = index, room, settled
         self._moved: dict[Name, int] = {}
 
     @property
@@ -32,49 +32,53 @@ class TierMoves:
 
         Return False if they cannot make enough room; then nothing is moved.
         """
-        side = self._room.side_of(max_tier)
-        if not side.has(demand, None):
+        partition = self._room.partition_of(max_tier)
+        if not partition.has(demand, None):
             return False
-        tiers, moved = [dict(tier) for tier in side.tiers], dict[Name, int]()
-        worst = max_tier - side.first
+        tiers, moved = [dict(tier) for tier in partition.tiers], dict[Name, int]()
+        worst = max_tier - partition.first
         for hold in sorted(
-            self._movable(side), key=lambda hold: (rank(hold), hold.since, hold.job, hold.task), reverse=True
+            self._movable(partition), key=lambda hold: (rank(hold), hold.since, hold.job, hold.task), reverse=True
         ):
             if short(demand, tiers[: worst + 1]) and hold.tier <= max_tier:
-                last = len(tiers) - 1 if hold.max_tier is None else hold.max_tier - side.first
-                self._move(hold, side, tiers, range(worst + 1, last + 1), moved)
+                last = len(tiers) - 1 if hold.max_tier is None else hold.max_tier - partition.first
+                self._move(hold, partition, tiers, range(worst + 1, last + 1), moved)
         if short(demand, tiers[: worst + 1]):
             return False
-        self._commit(side, tiers, moved)
+        self._commit(partition, tiers, moved)
         return True
 
     def promote(self) -> None:
         """Move running tasks to better tiers as far as these are idle, the most important task first."""
-        for side in self._room.sides:
-            tiers, moved = [dict(tier) for tier in side.tiers], dict[Name, int]()
+        for partition in self._room.partitions:
+            tiers, moved = [dict(tier) for tier in partition.tiers], dict[Name, int]()
             if not any(amount > 0 for tier in tiers[:-1] for amount in tier.values()):
                 continue
-            for hold in sorted(self._movable(side), key=lambda hold: (rank(hold), hold.since, hold.job, hold.task)):
-                self._move(hold, side, tiers, range(hold.tier - side.first), moved)
-            self._commit(side, tiers, moved)
+            for hold in sorted(
+                self._movable(partition), key=lambda hold: (rank(hold), hold.since, hold.job, hold.task)
+            ):
+                self._move(hold, partition, tiers, range(hold.tier - partition.first), moved)
+            self._commit(partition, tiers, moved)
 
-    def _movable(self, side: Partition) -> list[Holding]:
-        rows = self._board.holds.items()
+    def _movable(self, partition: Partition) -> list[Holding]:
+        rows = self._index.holds.items()
         return [
-            hold for name, hold in rows if not hold.stopping and name not in self._settled and side.covers(hold.tier)
+            hold
+            for name, hold in rows
+            if not hold.stopping and name not in self._settled and partition.covers(hold.tier)
         ]
 
-    def _move(self, hold: Holding, side: Partition, tiers: Tiers, to: range, moved: dict[Name, int]) -> None:
+    def _move(self, hold: Holding, partition: Partition, tiers: Tiers, to: range, moved: dict[Name, int]) -> None:
         """Move a task if all that it holds counts to its tier, and all of it fits into the tiers `to`."""
-        demand, tier = amounts(hold.demand), hold.tier - side.first
+        demand, tier = amounts(hold.demand), hold.tier - partition.first
         if tier >= len(tiers) or not demand or short(demand, tiers[to.start : to.stop]):
             return
         left = plus(tiers[tier], dict(demand))
-        if all(left[kind] <= side.pool[tier].get(kind, 0) for kind, _ in demand):
-            moved[hold.job, hold.task] = side.first + to.start + take(tiers[to.start : to.stop], demand)
+        if all(left[kind] <= partition.capacity[tier].get(kind, 0) for kind, _ in demand):
+            moved[hold.job, hold.task] = partition.first + to.start + take(tiers[to.start : to.stop], demand)
             tiers[tier] = left
 
-    def _commit(self, side: Partition, tiers: Tiers, moved: dict[Name, int]) -> None:
-        side.tiers[:] = tiers
+    def _commit(self, partition: Partition, tiers: Tiers, moved: dict[Name, int]) -> None:
+        partition.tiers[:] = tiers
         self._moved |= moved
         self._settled.update(moved)

@@ -31,12 +31,12 @@ It stands for the name of each machine, which ends in `-` and its number.
 
 _SCRIPT, _ARCHIVE, _DIGEST = "startup-script", "bastion-archive", "bastion-build"
 _MACHINE, _BASE, _FLAGS = "machine", "worker-base", "bastion-worker"
-_HOST, _HOSTS, _NODE = "agent-worker-number", "worker-network-endpoints", "instance-id"
+_HOST, _HOSTS, _INSTANCE = "agent-worker-number", "worker-network-endpoints", "instance-id"
 _NUMBERED = re.compile(r".*-([0-9]{1,6})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Boot:
+class MachineGroup:
     """The machines of one creation: one, those of a slice, or those of a bulk insertion.
 
     key: the attempt.
@@ -57,7 +57,7 @@ class Boot:
     flags: Mapping[str, str] = field(default_factory=dict)
 
 
-def metadata(boot: Boot) -> dict[str, str]:
+def metadata(boot: MachineGroup) -> dict[str, str]:
     """Return the machines' metadata."""
     bucket, _, prefix = boot.bucket.removeprefix("gs://").partition("/")
     name = quote(f"{prefix}/{layout.build(boot.build)}", safe="")
@@ -84,7 +84,7 @@ def flags_of(instance: Mapping[str, Any]) -> dict[str, str]:
     try:
         attributes, name = instance["attributes"], str(instance["name"])
         machine, base, host = attributes[_MACHINE], int(attributes[_BASE]), int(attributes.get(_HOST, 0))
-        name = str(attributes.get(_NODE, name))  # a TPU slice's; its hosts have names of their own
+        name = str(attributes.get(_INSTANCE, name))  # a TPU slice's; its hosts have names of their own
         hosts = len(str(attributes.get(_HOSTS, "")).split(","))
         number = int(_NUMBERED.fullmatch(name)[1]) * hosts + host if ANY_NAME in machine else host  # type: ignore[index]
         told = {

@@ -13,14 +13,14 @@ _ENDS = re.compile(r"(/__init__)?(\.py|\.cpython-[^/]*\.so|\.abi3\.so|\.so)$")
 
 def imports(text: str, package: str = "") -> Iterator[str]:
     """Yield the names of modules that a text in this package may import. `from a import b` may mean `a.b`."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            near = package.split(".")[: 1 - node.level or None] if node.level else []
-            wanted = ".".join([*near, *([node.module] if node.module else [])])
+    for statement in ast.walk(ast.parse(text)):
+        if isinstance(statement, ast.Import):
+            yield from (alias.name for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            near = package.split(".")[: 1 - statement.level or None] if statement.level else []
+            wanted = ".".join([*near, *([statement.module] if statement.module else [])])
             yield wanted
-            yield from (f"{wanted}.{alias.name}" for alias in node.names)
+            yield from (f"{wanted}.{alias.name}" for alias in statement.names)
 
 
 def closure(

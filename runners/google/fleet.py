@@ -14,7 +14,7 @@ from bastion.platform.shell import SystemShell
 
 from ..delivery.archive_cache import LAID, kept_in
 from ..delivery.bootstrap import ACCOUNT
-from ..runner_context import Ground
+from ..runner_context import RunnerContext
 from .api.client import GoogleApi
 from .api.interface import Google
 from .api.service_descriptions import service
@@ -37,12 +37,12 @@ class GoogleMaker:
         """Complain about every option: the runner has none, its settings are in `[google]`."""
         return (f"{key} is no option; its settings are those of [google]" for key in options)
 
-    def make(self, ground: Ground, door: Google | None = None) -> TpuRunner | GceRunner:
+    def make(self, context: RunnerContext, door: Google | None = None) -> TpuRunner | GceRunner:
         """Return the runner. `door` replaces its API client.
 
         Raises `UsageError` if settings are missing, or the packages for them.
         """
-        google, name = ground.config.google, self.kind.name
+        google, name = context.config.google, self.kind.name
         lacks = [f"{name} is missing" for name in ("project", "zones") if not getattr(google, name)]
         if lacks:
             raise UsageError(
@@ -50,34 +50,34 @@ class GoogleMaker:
                 "bastion config set google.project=PROJECT 'google.zones=[\"ZONE\"]'"
             )
         service("compute")  # raises now if packages are missing or the endpoint is not allowed
-        given = ground.given
-        site = GoogleContext(
-            google=door or GoogleApi(google.project, ground.clock, ground.ids),
+        given = context.given
+        machines = GoogleContext(
+            google=door or GoogleApi(google.project, context.clock, context.ids),
             settings=google,
-            scope=mark(slug(ground.bastion, _SCOPE_MAX), ground.bucket.url),
-            ids=ground.ids,
-            seal=ground.seal,
-            clock=ground.clock,
-            birth=birth(ground),
-            at_once=ground.tasks.map,
+            scope=mark(slug(context.bastion, _SCOPE_MAX), context.bucket.url),
+            ids=context.ids,
+            seal=context.seal,
+            clock=context.clock,
+            birth=birth(context),
+            at_once=context.tasks.map,
             given=None if given is None else {kind: given[kind] for kind in given if kind in (self.kind.offers or ())},
         )
-        return self.kind(site=site)
+        return self.kind(context=machines)
 
-    def preview(self, _ground: Ground, _placement: Placement) -> str:
+    def preview(self, _context: RunnerContext, _placement: Placement) -> str:
         """Return nothing: the requests depend on what the zones have, and that is not known in advance."""
         return ""
 
 
-def birth(ground: Ground) -> MachineBoot:
+def birth(context: RunnerContext) -> MachineBoot:
     """Return what makes the machines' metadata: they tell each machine to fetch the worker of this installation."""
     return MachineBoot(
-        ground.bucket,
-        ground.bucket.url,
+        context.bucket,
+        context.bucket.url,
         SystemShell(),
-        {name: str(value) for name, value in ground.flags.items()},
-        run_as=ground.config.run_as or ACCOUNT,
-        make=partial(kept_in, [LAID, cache_folder(ground.environ) / "builds"]),
+        {name: str(value) for name, value in context.flags.items()},
+        run_as=context.config.run_as or ACCOUNT,
+        make=partial(kept_in, [LAID, cache_folder(context.environ) / "builds"]),
     )
 
 

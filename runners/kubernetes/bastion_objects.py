@@ -10,7 +10,7 @@ from typing import Any
 from bastion.model.errors import BastionError
 from bastion.model.interfaces import Clock
 
-from ..hosting import GONE, Do
+from ..hosting import GONE, PlannedStep
 from . import deployment
 from .deployment import BastionDeployment, is_hopeless, is_ours, manifests, paths, selector, state
 from .interface import Cluster, Object, ObjectExists, ObjectMissing
@@ -34,14 +34,14 @@ def namespace_uid(api: Cluster, namespace: str) -> str:
         ) from None
 
 
-def work(api: Cluster, host: BastionDeployment) -> Iterator[Do]:
+def work(api: Cluster, host: BastionDeployment) -> Iterator[PlannedStep]:
     """Yield the steps for all objects, in an order in which each may rely on those before it.
 
     A service account that its user made stays as it is.
     """
     ways = paths(host.settings.namespace, host.name)
     for body in manifests(host):
-        yield Do(f"{body['kind']} {host.name}", partial(_ensure, api, ways[body["kind"]], body))
+        yield PlannedStep(f"{body['kind']} {host.name}", partial(_ensure, api, ways[body["kind"]], body))
 
 
 def _ensure(api: Cluster, path: str, wanted: Mapping[str, Any]) -> bool:
@@ -61,7 +61,7 @@ def _ensure(api: Cluster, path: str, wanted: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deployed:
+class DeployedBastion:
     """The Deployment of a bastion: an implementation of `Hosting`. All calls raise `BastionError`.
 
     api: the cluster's API.

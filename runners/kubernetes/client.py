@@ -47,7 +47,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class ClusterLogin:
     """The address of a cluster, and the credentials for it.
 
     url: the URL of the API.
@@ -70,7 +70,7 @@ def check(kubeconfig: str = "", context: str = "") -> None:
         )
 
 
-def in_pod(environ: Mapping[str, str], folder: Path = ACCOUNT) -> Login | None:
+def in_pod(environ: Mapping[str, str], folder: Path = ACCOUNT) -> ClusterLogin | None:
     """Return the login of the service account of the pod that this runs in; None outside of a cluster.
 
     The token is read for each request, because the cluster renews it.
@@ -80,12 +80,12 @@ def in_pod(environ: Mapping[str, str], folder: Path = ACCOUNT) -> Login | None:
     if not (address and port and token.is_file() and roots.is_file()):
         return None
     where = f"[{address}]" if ":" in address else address
-    return Login(
+    return ClusterLogin(
         f"https://{where}:{port}", lambda: {"authorization": f"Bearer {token.read_text().strip()}"}, verify=str(roots)
     )
 
 
-def log_in(kubeconfig: str = "", context: str = "") -> Login:
+def log_in(kubeconfig: str = "", context: str = "") -> ClusterLogin:
     """Return the login of a kubeconfig; "" means the usual one.
 
     If neither a file nor a context is named, the login of the pod that this runs in goes first. Raises `RunnerError`.
@@ -106,17 +106,17 @@ def log_in(kubeconfig: str = "", context: str = "") -> Login:
     return _login(found)
 
 
-def _login(found: Any) -> Login:
+def _login(found: Any) -> ClusterLogin:
     def headers() -> dict[str, str]:
         told = found.auth_settings().values()
         return {one["key"]: one["value"] for one in told if one["in"] == "header" and one["value"]}
 
     cert = (found.cert_file, found.key_file) if found.cert_file else None
-    return Login(found.host, headers, found.verify_ssl and (found.ssl_ca_cert or True), cert)
+    return ClusterLogin(found.host, headers, found.verify_ssl and (found.ssl_ca_cert or True), cert)
 
 
 @dataclass(slots=True)
-class Client:
+class KubernetesClient:
     """The client of a cluster: an implementation of `Cluster`. Safe for threads.
 
     log_in: returns the login. It is called before the first request.
@@ -124,10 +124,10 @@ class Client:
     asked: counts the requests that were sent.
     """
 
-    log_in: Callable[[], Login]
+    log_in: Callable[[], ClusterLogin]
     clock: Clock
     asked: int = 0
-    _login: Login | None = None
+    _login: ClusterLogin | None = None
     _session: Any = field(default=None)
 
     def get(self, path: str) -> Object:

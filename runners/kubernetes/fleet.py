@@ -10,9 +10,9 @@ from bastion.model.errors import SpecError, UsageError
 from bastion.model.interfaces import Clock, Placement
 
 from ..hosting import Tell
-from ..runner_context import Ground
+from ..runner_context import RunnerContext
 from . import render
-from .client import Client, check, log_in
+from .client import KubernetesClient, check, log_in
 from .dry_run import DryCluster
 from .interface import Cluster
 from .runner import KubernetesRunner
@@ -21,33 +21,33 @@ from .settings import KubernetesSettings, faults, settings
 _LABEL_MAX = 63
 
 
-class Kubernetes:
+class KubernetesMaker:
     """The maker of the runner `kubernetes`."""
 
     def faults(self, options: Mapping[str, Any]) -> list[str]:
         """Return what is wrong with `[runner_options.kubernetes]`."""
         return faults(options)
 
-    def make(self, ground: Ground, tell: Tell | None = None) -> KubernetesRunner:
+    def make(self, context: RunnerContext, tell: Tell | None = None) -> KubernetesRunner:
         """Return the runner. With `tell`, it only reports what it would change.
 
         Raises `UsageError` if settings or packages are missing.
         """
-        given = checked(ground.options)
+        given = checked(context.options)
         return KubernetesRunner(
-            api=door(given, ground.clock, tell),
+            api=door(given, context.clock, tell),
             settings=given,
-            scope=ground.scope[-_LABEL_MAX:].lstrip("-._"),  # the end of a scope is what differs between bastions
-            ids=ground.ids,
-            seal=ground.seal,
-            clock=ground.clock,
-            worker=render.WorkerFlags(bucket=ground.bucket.url, flags=ground.flags),
-            given=ground.given,
+            scope=context.scope[-_LABEL_MAX:].lstrip("-._"),  # the end of a scope is what differs between bastions
+            ids=context.ids,
+            seal=context.seal,
+            clock=context.clock,
+            worker=render.WorkerFlags(bucket=context.bucket.url, flags=context.flags),
+            given=context.given,
         )
 
-    def preview(self, ground: Ground, placement: Placement) -> str:
+    def preview(self, context: RunnerContext, placement: Placement) -> str:
         """Return the manifest."""
-        return self.make(ground).preview(placement)
+        return self.make(context).preview(placement)
 
 
 def checked(options: Mapping[str, Any]) -> KubernetesSettings:
@@ -64,8 +64,8 @@ def door(given: KubernetesSettings, clock: Clock, tell: Tell | None = None) -> C
     Raises `UsageError` if its package is missing.
     """
     check(given.kubeconfig, given.context)
-    client = Client(partial(log_in, given.kubeconfig, given.context), clock)
+    client = KubernetesClient(partial(log_in, given.kubeconfig, given.context), clock)
     return DryCluster(client, tell) if tell else client
 
 
-KUBERNETES = Kubernetes()
+KUBERNETES = KubernetesMaker()

@@ -15,7 +15,7 @@ from bastion.model.interfaces import AttemptKey, Clock
 
 from . import names, parse, render
 from .interface import Api, ApiRefused, Object, ObjectMissing
-from .parse import Pod, Set
+from .parse import AttemptSet, Pod
 from .settings import KubernetesSettings
 
 ANEW_S, LATE_S, AGAIN_S = 60.0, 5.0, 10.0
@@ -34,7 +34,7 @@ _REFUSED = "involvedObject.kind=Job,reason=FailedCreate"
 
 
 @dataclass(frozen=True, slots=True)
-class Has:
+class ClusterFeatures:
     """The abilities of a cluster.
 
     kinds: the resources of our sets, the one for new sets first.
@@ -51,7 +51,7 @@ class Has:
 
 
 @dataclass(kw_only=True)
-class Listing:
+class KubernetesListing:
     """The last listing of a cluster.
 
     api: the cluster's API.
@@ -70,12 +70,12 @@ class Listing:
     clock: Clock
     pods: Sequence[Pod] = ()
     strangers: Sequence[Pod] = ()
-    sets: Sequence[Set] = ()
+    sets: Sequence[AttemptSet] = ()
     fallen: frozenset[tuple[str, int]] = frozenset()
     _queued: Mapping[str, str] = field(default_factory=dict)
     _refused: Mapping[str, str] = field(default_factory=dict)
     _late: dict[str, float] = field(default_factory=dict)
-    _has: Has | None = None
+    _has: ClusterFeatures | None = None
     _at: float = float("-inf")
     _asked: float = float("-inf")
 
@@ -103,14 +103,14 @@ class Listing:
         """Return what attempts wait for, by the last listing."""
         return parse.waiting(self.pods, self.sets, self._queued, self._refused)
 
-    def can(self) -> Has:
+    def can(self) -> ClusterFeatures:
         """Return what the cluster can do."""
         if self._has is None:
             groups = self.api.get("/apis").get("groups") or []
             served = {one.get("groupVersion") for group in groups for one in group.get("versions") or []}
             queues = [group for group in groups if group.get("name") == _QUEUES]
             queue = (queues[0].get("preferredVersion") or {}).get("groupVersion", "") if queues else ""
-            self._has = Has(("jobsets", "jobs") if render.JOBSET in served else ("jobs",), queue)
+            self._has = ClusterFeatures(("jobsets", "jobs") if render.JOBSET in served else ("jobs",), queue)
             self._at = self.clock.monotonic()
         return self._has
 
@@ -127,7 +127,7 @@ class Listing:
         self.fallen = frozenset(one for one in before - alive if one[0] in listed)
         self.pods, self.sets = pods, sets
 
-    def _in_queue(self, has: Has) -> Mapping[str, str]:
+    def _in_queue(self, has: ClusterFeatures) -> Mapping[str, str]:
         """Return what Kueue says about the sets that it holds, by their uid."""
         if not (self.settings.queue and has.queue and any(one.held and not one.over for one in self.sets)):
             return {}

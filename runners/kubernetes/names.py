@@ -27,7 +27,7 @@ _UNBORN = re.compile(rf"{_COMING}/([a-z0-9][a-z0-9.-]{{0,252}})/([0-9a-f]{{32}})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class KubernetesLabels:
     """The owner of something in a cluster, as its labels and annotations say.
 
     scope: the bastion.
@@ -46,7 +46,7 @@ class Mark:
     workers: int
 
 
-def labels(mark: Mark) -> dict[str, str]:
+def labels(mark: KubernetesLabels) -> dict[str, str]:
     """Return the labels that things are found by.
 
     The label for a long job id has only its beginning, for people; the whole id is in `notes`.
@@ -62,12 +62,12 @@ def labels(mark: Mark) -> dict[str, str]:
     }
 
 
-def notes(mark: Mark) -> dict[str, str]:
+def notes(mark: KubernetesLabels) -> dict[str, str]:
     """Return the annotations that contain the rest of a mark."""
     return {JOB: mark.key.job, f"{PREFIX}hosts": str(mark.hosts), f"{PREFIX}workers": str(mark.workers)}
 
 
-def mark_of(metadata: Mapping[str, Any]) -> Mark | None:
+def mark_of(metadata: Mapping[str, Any]) -> KubernetesLabels | None:
     """Return the mark in an object's metadata; None if they contain none, or not all of it in our form."""
     told, noted = metadata.get("labels") or {}, metadata.get("annotations") or {}
     parts = [told.get(f"{PREFIX}{name}", "") for name in ("task", "attempt", "epoch")]
@@ -77,10 +77,10 @@ def mark_of(metadata: Mapping[str, Any]) -> Mark | None:
         return None
     task, attempt, epoch, hosts, workers = map(int, parts)
     key = AttemptKey(job, task, attempt)
-    return Mark(scope=scope, key=key, epoch=epoch, nonce=nonce, hosts=hosts, workers=workers)
+    return KubernetesLabels(scope=scope, key=key, epoch=epoch, nonce=nonce, hosts=hosts, workers=workers)
 
 
-def worker_of(metadata: Mapping[str, Any], mark: Mark) -> int:
+def worker_of(metadata: Mapping[str, Any], mark: KubernetesLabels) -> int:
     """Return the number of the pod's worker in its attempt.
 
     A pod that does not say it gets a number beyond the last worker.

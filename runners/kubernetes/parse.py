@@ -11,7 +11,7 @@ from typing import Any
 from bastion.model.interfaces import AttemptKey, Machine
 
 from . import names
-from .names import Mark
+from .names import KubernetesLabels
 
 OVER = frozenset({"Succeeded", "Failed"})
 """The phases of a pod in which nothing of it runs any more."""
@@ -40,7 +40,7 @@ class Pod:
 
     name: str
     uid: str
-    mark: Mark
+    mark: KubernetesLabels
     worker: int
     phase: str
     waits: str
@@ -64,7 +64,7 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Set:
+class AttemptSet:
     """All that one attempt has in the cluster.
 
     kind: `jobsets` or `jobs`.
@@ -78,7 +78,7 @@ class Set:
     kind: str
     name: str
     uid: str
-    mark: Mark
+    mark: KubernetesLabels
     over: bool
     held: bool
 
@@ -101,14 +101,14 @@ def pod_of(row: Mapping[str, Any], scope: str) -> Pod | None:
     )
 
 
-def set_of(row: Mapping[str, Any], scope: str, kind: str) -> Set | None:
+def set_of(row: Mapping[str, Any], scope: str, kind: str) -> AttemptSet | None:
     """Parse a listed JobSet or Job; None if it is none of this bastion's, or a part of another set."""
     metadata = row.get("metadata") or {}
     mark = names.mark_of(metadata)
     if mark is None or mark.scope != scope or metadata.get("ownerReferences"):
         return None
     ended = {one.get("type") for one in _conditions(row) if one.get("status") == "True"} & _ENDS
-    return Set(
+    return AttemptSet(
         kind=kind,
         name=metadata.get("name", ""),
         uid=metadata.get("uid", ""),
@@ -118,7 +118,9 @@ def set_of(row: Mapping[str, Any], scope: str, kind: str) -> Set | None:
     )
 
 
-def machines(pods: Iterable[Pod], sets: Iterable[Set], proved: Callable[[Mark], bool]) -> Iterator[Machine]:
+def machines(
+    pods: Iterable[Pod], sets: Iterable[AttemptSet], proved: Callable[[KubernetesLabels], bool]
+) -> Iterator[Machine]:
     """Yield all machines that exist, and those that sets without any pod will have.
 
     `proved` returns True if this bastion made the mark.
@@ -145,7 +147,7 @@ def machines(pods: Iterable[Pod], sets: Iterable[Set], proved: Callable[[Mark], 
 
 
 def waiting(
-    pods: Sequence[Pod], sets: Iterable[Set], queued: Mapping[str, str], refused: Mapping[str, str]
+    pods: Sequence[Pod], sets: Iterable[AttemptSet], queued: Mapping[str, str], refused: Mapping[str, str]
 ) -> dict[AttemptKey, str]:
     """Return what attempts wait for, in words.
 
@@ -172,13 +174,13 @@ def waiting(
     return said
 
 
-def lacking(pods: Iterable[Pod], sets: Iterable[Set]) -> list[Set]:
+def lacking(pods: Iterable[Pod], sets: Iterable[AttemptSet]) -> list[AttemptSet]:
     """Return the sets that may have more pods than there are."""
     there = Counter(pod.mark.nonce for pod in pods)
     return [one for one in sets if not one.over and not one.held and there[one.mark.nonce] < one.mark.workers]
 
 
-def kept_out(events: Iterable[Mapping[str, Any]], sets: Iterable[Set]) -> dict[str, str]:
+def kept_out(events: Iterable[Mapping[str, Any]], sets: Iterable[AttemptSet]) -> dict[str, str]:
     """Return why the cluster makes no pods for these sets, by uid: the last event of each of their Jobs."""
     whose = {one.name: one.uid for one in sets}
     said: dict[str, str] = {}

@@ -18,7 +18,7 @@ from bastion.quota.resources import Resources
 
 from ..delivery.bootstrap import PYTHON
 from . import names, strategic_merge
-from .names import Mark
+from .names import KubernetesLabels
 from .replica_pods import Shape, shape
 from .settings import RESTRICTED, KubernetesSettings
 
@@ -61,17 +61,22 @@ def workers(resources: Resources, replicas: int, given: KubernetesSettings) -> i
     return shape(resources, given).hosts * replicas
 
 
-def mark(scope: str, placement: Placement, nonce: str, given: KubernetesSettings) -> Mark:
+def mark(scope: str, placement: Placement, nonce: str, given: KubernetesSettings) -> KubernetesLabels:
     """Return the mark of what is made for this placement. Raises `RunnerError` if no pods can have its resources."""
     one = shape(placement.resources, given)
     hosts = one.hosts if one.topology else one.hosts * placement.replicas
-    return Mark(
+    return KubernetesLabels(
         scope=scope, key=placement.key, epoch=placement.epoch, nonce=nonce, hosts=hosts, workers=placement.workers
     )
 
 
 def manifest(
-    version: str, name: str, mark: Mark, placement: Placement, given: KubernetesSettings, worker: WorkerFlags
+    version: str,
+    name: str,
+    mark: KubernetesLabels,
+    placement: Placement,
+    given: KubernetesSettings,
+    worker: WorkerFlags,
 ) -> dict[str, Any]:
     """Return the set of an attempt for the API `version`: a JobSet, or a Job.
 
@@ -106,7 +111,7 @@ def manifest(
 
 
 def _job(
-    one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings, worker: WorkerFlags
+    one: Shape, mark: KubernetesLabels, placement: Placement, given: KubernetesSettings, worker: WorkerFlags
 ) -> dict[str, Any]:
     return {
         "parallelism": mark.hosts,
@@ -120,12 +125,12 @@ def _job(
     }
 
 
-def _marks(mark: Mark) -> dict[str, Any]:
+def _marks(mark: KubernetesLabels) -> dict[str, Any]:
     return {"labels": names.labels(mark), "annotations": names.notes(mark)}
 
 
 def _pod(
-    one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings, worker: WorkerFlags
+    one: Shape, mark: KubernetesLabels, placement: Placement, given: KubernetesSettings, worker: WorkerFlags
 ) -> dict[str, Any]:
     selector, tolerated = _bought(placement, given)
     named = {"serviceAccountName": given.service_account, "priorityClassName": given.priority_class}
@@ -148,7 +153,7 @@ def _pod(
     }
 
 
-def _container(one: Shape, mark: Mark, given: KubernetesSettings, worker: WorkerFlags) -> dict[str, Any]:
+def _container(one: Shape, mark: KubernetesLabels, given: KubernetesSettings, worker: WorkerFlags) -> dict[str, Any]:
     flags = {
         "on": "kubernetes",
         "job": mark.key.job,
@@ -232,7 +237,7 @@ def _laying(container: dict[str, Any], given: KubernetesSettings) -> dict[str, A
     }
 
 
-def _env(mark: Mark, given: KubernetesSettings) -> list[dict[str, Any]]:
+def _env(mark: KubernetesLabels, given: KubernetesSettings) -> list[dict[str, Any]]:
     """Return the variables that tell the pod its identity, from its own fields.
 
     The cluster adds JOB_COMPLETION_INDEX.
@@ -275,7 +280,7 @@ def _bought(placement: Placement, given: KubernetesSettings) -> tuple[dict[str, 
     return {}, []
 
 
-def _beside(mark: Mark, topology: str) -> dict[str, Any]:
+def _beside(mark: KubernetesLabels, topology: str) -> dict[str, Any]:
     """Return an affinity: all pods of a Job on the nodes of one slice, as a JobSet's exclusive topology does."""
     own = {"labelSelector": {"matchLabels": {f"{names.PREFIX}nonce": mark.nonce}}, "topologyKey": topology}
     return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [own]}}

@@ -10,16 +10,16 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from bastion.model.errors import Later, RunnerError
-from bastion.model.interfaces import AttemptKey, Clock, Ids, Machine, Placement, Seal, Sight
+from bastion.model.errors import NotReady, RunnerError
+from bastion.model.interfaces import AttemptKey, Clock, Ids, Machine, MachineExistence, Placement, Seal
 from bastion.quota.resources import Resources
 
 from ..google.machines.names import name as name_of
 from . import names, parse, render
 from .interface import Api, ApiError, ApiRefused, Object, ObjectExists, ObjectMissing
-from .listing import Listing
-from .names import Mark
-from .parse import OVER, Pod, Set
+from .listing import KubernetesListing
+from .names import KubernetesLabels
+from .parse import OVER, AttemptSet, Pod
 from .replica_pods import KINDS_OF_CLUSTERS
 from .settings import KubernetesSettings
 
@@ -63,13 +63,13 @@ class KubernetesRunner:
     name: str = "kubernetes"
     pace_s: float = 2.0
     offers: Collection[str] | None = field(init=False)
-    _listing: Listing = field(init=False)
+    _listing: KubernetesListing = field(init=False)
     _asked: dict[AttemptKey, float] = field(default_factory=dict)
     _refused: dict[AttemptKey, tuple[float, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         kinds = KINDS_OF_CLUSTERS | self.settings.kinds.keys()
-        self._listing = Listing(api=self.api, settings=self.settings, scope=self.scope, clock=self.clock)
+        self._listing = KubernetesListing(api=self.api, settings=self.settings, scope=self.scope, clock=self.clock)
         self.offers = kinds if self.given is None else kinds & self.given.keys()
 
     def capacity(self) -> Resources | None:
@@ -87,7 +87,7 @@ class KubernetesRunner:
         """Create the set of the attempt, unless it exists. A set that has ended is removed for its successor.
 
         A set is also removed if a pod of it ended before all had claimed: the cluster makes no other pod in its place.
-        Then, and for a while after a refusal, it raises `Later`. Raises `RunnerError` if the set cannot be made.
+        Then, and for a while after a refusal, it raises `NotReady`. Raises `RunnerError` if the set cannot be made.
         """
         own = (
             one for one in self._sets if one.mark.key == placement.key and not one.over and self._is_proved(one.mark)
@@ -95,16 +95,16 @@ class KubernetesRunner:
         there = next(own, None)
         if there and any(nonce == there.mark.nonce for nonce, _ in self._listing.fallen):
             self._delete(there.kind, there.name, there.uid)
-            raise Later("one of its pods ended before all had begun; all of them are made anew")
+            raise NotReady("one of its pods ended before all had begun; all of them are made anew")
         if there:
             return
         at, said = self._refused.get(placement.key, (float("-inf"), ""))
         if self.clock.monotonic() - at < PAUSE_S:
-            raise Later(said)
+            raise NotReady(said)
         try:
             self._make(placement)
         except RunnerError as error:
-            if isinstance(error, ApiRefused | ObjectMissing) or not isinstance(error, ApiError | Later):
+            if isinstance(error, ApiRefused | ObjectMissing) or not isinstance(error, ApiError | NotReady):
                 self._refused[placement.key] = self.clock.monotonic(), str(error)
             raise
         self._refused.pop(placement.key, None)
@@ -120,7 +120,7 @@ class KubernetesRunner:
                 try:
                     self.api.create(path, body)
                 except ObjectExists as error:
-                    raise Later("the cluster is still removing what came before it") from error
+                    raise NotReady("the cluster is still removing what came before it") from error
 
     def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
         """True if the pod's name begins with the name of the attempt's set. Which worker it is, only its labels say."""
@@ -164,12 +164,12 @@ class KubernetesRunner:
         refused = {key: said for key, (_, said) in self._refused.items()}
         return asked | self._listing.waiting() | refused
 
-    def look(self, machine: str) -> Sight:
+    def look(self, machine: str) -> MachineExistence:
         """Check directly whether one machine exists."""
         try:
-            return Sight.THERE if self._is_there(machine) else Sight.GONE
+            return MachineExistence.THERE if self._is_there(machine) else MachineExistence.GONE
         except ApiError:
-            return Sight.BLIND
+            return MachineExistence.UNREACHABLE
 
     def preview(self, placement: Placement) -> str:
         """Return the manifest of the JobSet that this would be, for any number of workers.
@@ -179,7 +179,7 @@ class KubernetesRunner:
         workers = self.workers(placement.resources, placement.replicas)
         return json.dumps(self._manifest(render.JOBSET, replace(placement, workers=workers), self.ids.new()), indent=2)
 
-    def _is_proved(self, mark: Mark) -> bool:
+    def _is_proved(self, mark: KubernetesLabels) -> bool:
         """True if the seal proves that this bastion made the mark.
 
         Everybody who may create pods here may give them any labels, so labels alone prove nothing.
@@ -227,7 +227,7 @@ class KubernetesRunner:
             return any(one and one.mark.nonce == nonce and not one.over for one in sets)
         return False
 
-    def _set(self, kind: str, name: str) -> Set | None:
+    def _set(self, kind: str, name: str) -> AttemptSet | None:
         """Return the set of this name; None if there is none of ours."""
         with suppress(ObjectMissing):
             return parse.set_of(self.api.get(self._listing.path(kind, name)), self.scope, kind)
@@ -257,7 +257,7 @@ class KubernetesRunner:
         return self._listing.pods
 
     @property
-    def _sets(self) -> Sequence[Set]:
+    def _sets(self) -> Sequence[AttemptSet]:
         return self._listing.sets
 
     def _forget(self) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from bastion.model.errors import RunnerError
 
 from . import process_marks
-from .registry import COMMAND, KEEPER, Paper, Registry, register
+from .registry import COMMAND, KEEPER, MachineRecord, Registry, register
 from .render import parse
 
 
@@ -25,7 +25,7 @@ def adopt(registry: Registry, scope: str, work_root: Path) -> int:
     if not (work_root / scope).is_dir():
         return 0
     known = {entry.name.nonce for entry in registry.entries()}
-    found: dict[str, list[process_marks.Marked]] = {}
+    found: dict[str, list[process_marks.MarkedProcess]] = {}
     for process in sorted(process_marks.scan(), key=lambda one: one.users):
         name = parse(process.machine)
         if name is None or name.scope != scope or name.nonce in known or not (work_root / name.folder).is_dir():
@@ -37,13 +37,13 @@ def adopt(registry: Registry, scope: str, work_root: Path) -> int:
     return len(found)
 
 
-def _enter(registry: Registry, processes: Iterable[process_marks.Marked]) -> None:
+def _enter(registry: Registry, processes: Iterable[process_marks.MarkedProcess]) -> None:
     """Register one machine, from its worker's environment; from what it left behind if the worker has crashed."""
     head, *_ = processes = list(processes)
     name = parse(head.machine)
     assert name is not None
     try:
-        entry = registry.add(name, Paper(head.machine, registry.boot, devices=head.devices))
+        entry = registry.add(name, MachineRecord(head.machine, registry.boot, devices=head.devices))
         for process in processes:
             if process.machine == head.machine:
                 register(entry.folder, KEEPER if _is_worker(process) else COMMAND, process.pid)
@@ -51,7 +51,7 @@ def _enter(registry: Registry, processes: Iterable[process_marks.Marked]) -> Non
         raise RunnerError(f"cannot take in {head.machine}, which an older bastion started: {error}") from error
 
 
-def _is_worker(process: process_marks.Marked) -> bool:
+def _is_worker(process: process_marks.MarkedProcess) -> bool:
     """Return True for a process that a bastion of this account started as the worker of just this machine."""
     with suppress(OSError):
         with open(f"/proc/{process.pid}/cmdline", "rb") as file:

@@ -19,7 +19,7 @@ from bastion.model.interfaces import Clock
 
 from ..worker.linux import machine_cgroup
 from ..worker.linux.process_tree import ahead, born, family, started
-from .registry import OURS, Entry, Registry
+from .registry import OURS, Registry, RegistryEntry
 
 _PR_SET_CHILD_SUBREAPER = 36
 _SEEN_S = 2.0
@@ -51,21 +51,21 @@ class MachineGuard:
         if self.adopts and ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
             raise RunnerError("cannot become the reaper of what machines leave")
 
-    def lives(self, entry: Entry) -> bool:
+    def lives(self, entry: RegistryEntry) -> bool:
         """Return True while a process of the machine runs. Raises `RunnerError`."""
-        if entry.paper.boot != self.registry.boot:
+        if entry.record.boot != self.registry.boot:
             return False
         if any(process.lives for process in entry.processes()):
             self._remember(entry)
             return True
         return bool(self.processes(entry))
 
-    def processes(self, entry: Entry) -> Pids:
+    def processes(self, entry: RegistryEntry) -> Pids:
         """Return all running processes of the machine. Raises `RunnerError`."""
         roots = {process.pid: process.start for process in entry.living()}
-        if entry.paper.group:
+        if entry.record.group:
             found = {
-                pid: start for pid in machine_cgroup.members(entry.paper.group) if (start := started(pid)) is not None
+                pid: start for pid in machine_cgroup.members(entry.record.group) if (start := started(pid)) is not None
             }
             self._left |= found if self.adopts else {}
             return roots | found
@@ -76,22 +76,22 @@ class MachineGuard:
         self._left |= found if self.adopts else {}
         return found
 
-    def tell(self, entry: Entry) -> None:
+    def tell(self, entry: RegistryEntry) -> None:
         """Send SIGTERM to the worker and its keeper, and to no process of the user."""
         for process in entry.living():
-            if process.role in OURS:
+            if process.kind in OURS:
                 send(process.pid, process.start, signal.SIGTERM)
 
-    def end(self, entry: Entry) -> None:
+    def end(self, entry: RegistryEntry) -> None:
         """Kill all processes of the machine.
 
         They are stopped until no new one is found, so that none outruns the kill.
         """
-        if entry.paper.boot != self.registry.boot:
+        if entry.record.boot != self.registry.boot:
             return
-        if entry.paper.group:
+        if entry.record.group:
             self.processes(entry)  # to know which processes to wait for
-            machine_cgroup.end(entry.paper.group)
+            machine_cgroup.end(entry.record.group)
         stopped: Pids = {}
         with ahead():
             for _ in range(_PASSES):
@@ -105,12 +105,12 @@ class MachineGuard:
             for pid, start in stopped.items():
                 send(pid, start, signal.SIGKILL)
 
-    def forget(self, entry: Entry) -> bool:
+    def forget(self, entry: RegistryEntry) -> bool:
         """Remove a machine without processes from the registry. Return False if one appeared meanwhile."""
         if not self.registry.forget(entry):
             return False
-        if entry.paper.group:
-            machine_cgroup.remove(entry.paper.group)
+        if entry.record.group:
+            machine_cgroup.remove(entry.record.group)
         self._seen.pop(str(entry.name), None)
         self._looked.pop(str(entry.name), None)
         return True
@@ -119,14 +119,14 @@ class MachineGuard:
         """Reap the processes that machines left to this process and that have ended."""
         self._left = {pid: start for pid, start in self._left.items() if born(pid) == start and not _waited(pid)}
 
-    def _remember(self, entry: Entry) -> None:
+    def _remember(self, entry: RegistryEntry) -> None:
         """Look at the descendants at intervals, because a process may lose its parents before the next look."""
         now, name = self.clock.monotonic(), str(entry.name)
-        if (self.adopts or not entry.paper.group) and now - self._looked.get(name, float("-inf")) >= _SEEN_S:
+        if (self.adopts or not entry.record.group) and now - self._looked.get(name, float("-inf")) >= _SEEN_S:
             self._looked[name] = now
             self.processes(entry)
 
-    def _orphans(self, entry: Entry) -> Pids:
+    def _orphans(self, entry: RegistryEntry) -> Pids:
         """Return processes that a machine left to us and that no entry knows: children of ours outside our session."""
         first = min((process.start for process in entry.processes()), default=None)
         if not self.adopts or first is None:

@@ -22,7 +22,7 @@ _ASKED, _EXEC_S = 100, 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedProcess:
     """A live process with a mark.
 
     pid: its number.
@@ -37,7 +37,7 @@ class Marked:
     users: bool
 
 
-def scan(proc: str = "/proc") -> list[Marked]:
+def scan(proc: str = "/proc") -> list[MarkedProcess]:
     """Return all live processes of this account that carry a mark. A zombie has none. `RunnerError` without a /proc."""
     try:
         pids = [name for name in os.listdir(proc) if name.isdigit()]
@@ -46,13 +46,13 @@ def scan(proc: str = "/proc") -> list[Marked]:
     return [marked for pid in pids if (marked := _marked(proc, pid))]
 
 
-def _marked(proc: str, pid: str) -> Marked | None:
+def _marked(proc: str, pid: str) -> MarkedProcess | None:
     data = _settled(proc, pid)
     machine = _value(data, _MARK) if _MARK in data else None
     if machine is None:
         return None
     devices = tuple(filter(None, (_value(data, _DEVICES) or "").split(",")))
-    return Marked(int(pid), machine, devices, _value(data, _JOB) is not None)
+    return MarkedProcess(int(pid), machine, devices, _value(data, _JOB) is not None)
 
 
 def _settled(proc: str, pid: str) -> bytes:
@@ -91,7 +91,7 @@ def _value(environ: bytes, prefix: bytes) -> str | None:
     return None if entry is None else os.fsdecode(entry[len(prefix) :])
 
 
-def notify(marked: Sequence[Marked]) -> None:
+def notify(marked: Sequence[MarkedProcess]) -> None:
     """Send SIGTERM to the worker among these processes.
 
     It leads a session; a process that it is about to start does not yet.
@@ -102,7 +102,7 @@ def notify(marked: Sequence[Marked]) -> None:
                 os.kill(process.pid, signal.SIGTERM)
 
 
-def kill(marked: Sequence[Marked]) -> None:
+def kill(marked: Sequence[MarkedProcess]) -> None:
     """Send SIGKILL to these processes and to all their descendants, marked or not."""
     for process in marked:
         for member in _family(process.pid):

@@ -26,26 +26,26 @@ import msgspec
 from bastion.model.errors import RunnerError
 
 from ..worker.linux.process_tree import started
-from .render import MARK, Name, parse
+from .render import MARK, LocalMachineName, parse
 
 KEEPER, WORKER, COMMAND = "keeper", "worker", "command"
 OURS = frozenset({KEEPER, WORKER})
 """The roles of our own processes. A command is the user's process, which we started."""
 
-_PAPER, _GONE, _NEW = "machine.json", "gone-", "new-"
-_PAPER_BYTES_MAX = 64 * 1024
+_RECORD, _GONE, _NEW = "machine.json", "gone-", "new-"
+_RECORD_BYTES_MAX = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class StartedProcess:
     """A process that we started.
 
-    role: what it is for the machine: `keeper`, `worker` or `command`.
+    kind: what it is for the machine: `keeper`, `worker` or `command`.
     pid: its number.
     start: its start, in ticks since the boot.
     """
 
-    role: str
+    kind: str
     pid: int
     start: int
 
@@ -55,7 +55,7 @@ class StartedProcess:
         return started(self.pid) == self.start
 
 
-class Paper(msgspec.Struct, frozen=True, omit_defaults=True):
+class MachineRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """The facts of a machine that are stored before it starts.
 
     machine: the machine's id.
@@ -73,16 +73,16 @@ class Paper(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegistryEntry:
     """One machine in the registry.
 
     name: the parts of its id.
-    paper: its stored facts.
+    record: its stored facts.
     folder: its folder in the registry.
     """
 
-    name: Name
-    paper: Paper
+    name: LocalMachineName
+    record: MachineRecord
     folder: Path
 
     def processes(self) -> list[StartedProcess]:
@@ -105,7 +105,7 @@ class Registry:
     root: Path
     boot: str
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[RegistryEntry]:
         """Return all entries, in the order of their ids. Raises `RunnerError` if they cannot be read."""
         try:
             folders = sorted(os.listdir(self.root))
@@ -116,17 +116,17 @@ class Registry:
         found = (self._entry(self.root / name) for name in folders if not name.startswith((_GONE, _NEW)))
         return sorted((entry for entry in found if entry), key=lambda entry: str(entry.name))
 
-    def add(self, name: Name, paper: Paper) -> Entry:
+    def add(self, name: LocalMachineName, record: MachineRecord) -> RegistryEntry:
         """Add a complete entry, before any process of it starts. Raises `OSError`."""
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         new, folder = self.root / f"{_NEW}{name.nonce}", self.root / name.nonce
         new.mkdir(mode=0o700)
-        (new / _PAPER).write_bytes(msgspec.json.encode(paper))
+        (new / _RECORD).write_bytes(msgspec.json.encode(record))
         # last, so that no entry is ever incomplete
         new.rename(folder)
-        return Entry(name, paper, folder)
+        return RegistryEntry(name, record, folder)
 
-    def forget(self, entry: Entry) -> bool:
+    def forget(self, entry: RegistryEntry) -> bool:
         """Remove an entry without processes. Return False if a process of it registered meanwhile: the entry stays."""
         gone = self.root / f"{_GONE}{entry.name.nonce}"
         try:
@@ -142,24 +142,24 @@ class Registry:
         shutil.rmtree(gone, ignore_errors=True)
         return True
 
-    def _entry(self, folder: Path) -> Entry | None:
+    def _entry(self, folder: Path) -> RegistryEntry | None:
         """Return the entry; None if the folder is none, or was removed meanwhile."""
         try:
-            with open(folder / _PAPER, "rb") as file:
-                paper = msgspec.json.decode(file.read(_PAPER_BYTES_MAX), type=Paper)
+            with open(folder / _RECORD, "rb") as file:
+                record = msgspec.json.decode(file.read(_RECORD_BYTES_MAX), type=MachineRecord)
         except (OSError, msgspec.MsgspecError):
             return None
-        name = parse(paper.machine)
-        return Entry(name, paper, folder) if name is not None and name.nonce == folder.name else None
+        name = parse(record.machine)
+        return RegistryEntry(name, record, folder) if name is not None and name.nonce == folder.name else None
 
 
-def register(folder: Path, role: str, pid: int) -> bool:
+def register(folder: Path, kind: str, pid: int) -> bool:
     """Register a running process. Return False if its entry no longer exists: then the process must not go on."""
     start = started(pid)
     if start is None:  # it has ended already
         return folder.is_dir()
     try:
-        os.close(os.open(folder / f"{role}-{pid}-{start}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(folder / f"{kind}-{pid}-{start}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
@@ -194,5 +194,5 @@ def _processes(folder: Path) -> list[StartedProcess]:
 def _named(names: list[str]) -> Iterator[StartedProcess]:
     for name in names:
         with suppress(ValueError):
-            role, pid, start = name.split("-")
-            yield StartedProcess(role, int(pid), int(start))
+            kind, pid, start = name.split("-")
+            yield StartedProcess(kind, int(pid), int(start))

@@ -23,7 +23,7 @@ PRIVATE = "private"
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class LocalMachineName:
     """A machine's id, in its parts.
 
     scope: the name of its bastion on this machine.
@@ -53,20 +53,20 @@ class Name:
         return Machine(id=str(self), key=self.key, worker=self.worker, epoch=self.epoch)
 
 
-def parse(machine: str) -> Name | None:
+def parse(machine: str) -> LocalMachineName | None:
     """Return the parts of an id; None if it is not one of ours."""
     scope, _, rest = machine.rpartition("|")
     try:
         job, task, attempt, last = rest.split("/")
         worker, _, creation = last.partition("@")
         epoch, _, nonce = creation.partition(".")
-        return Name(scope, AttemptKey(job, int(task), int(attempt)), int(worker), int(epoch), nonce)
+        return LocalMachineName(scope, AttemptKey(job, int(task), int(attempt)), int(worker), int(epoch), nonce)
     except ValueError:
         return None
 
 
 def command(
-    python: str, name: Name, bucket_url: str, folder: Path, devices: Iterable[str], **more: object
+    python: str, name: LocalMachineName, bucket_url: str, folder: Path, devices: Iterable[str], **more: object
 ) -> list[str]:
     """Return the argv of a worker. Isolated (`-I`): no folder of the user is on its path."""
     flags = {
@@ -84,7 +84,9 @@ def command(
     return [python, "-I", "-m", "bastion", "worker", *(f"--{flag}={value}" for flag, value in flags.items())]
 
 
-def environment(inherited: Mapping[str, str], name: Name, devices: Iterable[str], own: str = "") -> dict[str, str]:
+def environment(
+    inherited: Mapping[str, str], name: LocalMachineName, devices: Iterable[str], own: str = ""
+) -> dict[str, str]:
     """Return the worker's environment: the bastion's own, because it needs the same credentials, with exceptions.
 
     What names another job or machine is left out. So is the folder `own` on the PATH: it would lead jobs to the

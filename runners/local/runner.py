@@ -14,7 +14,7 @@ from threading import Lock
 import psutil
 
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import AttemptKey, Clock, Ids, Machine, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Clock, Ids, Machine, MachineExistence, Placement
 from bastion.platform import host
 from bastion.quota.resources import Resources, plus
 
@@ -23,8 +23,8 @@ from ..worker.linux.process_tree import started
 from ..worker.linux.unix_account import ROOT, is_known
 from . import former_machines, gpus, render
 from .machine_guard import MachineGuard, send
-from .registry import KEEPER, Entry, Paper, Registry, register
-from .render import Name
+from .registry import KEEPER, MachineRecord, Registry, RegistryEntry, register
+from .render import LocalMachineName
 
 _GIB = 2**30
 _OWN = os.path.join(sys.prefix, "bin") if sys.prefix != sys.base_prefix else ""
@@ -69,7 +69,7 @@ class LocalRunner:
     run_as: str = ""
     as_submitter: bool = False
     registry: Path | None = None
-    scan: Callable[[Registry], list[Entry]] = Registry.entries
+    scan: Callable[[Registry], list[RegistryEntry]] = Registry.entries
     adopts: bool = False
     kinds: tuple[str, ...] = (machine_cgroup.V2, machine_cgroup.V1)
     name: str = "local"
@@ -130,7 +130,7 @@ class LocalRunner:
         """Return nothing: workers start at once."""
         return {}
 
-    def look(self, machine: str) -> Sight:
+    def look(self, machine: str) -> MachineExistence:
         """Return whether the machine exists.
 
         It is gone when no process of it runs, or if this bastion did not make it.
@@ -138,9 +138,13 @@ class LocalRunner:
         try:
             with self._creating:
                 self._reap()
-                return Sight.THERE if any(str(entry.name) == machine for entry in self._mine()) else Sight.GONE
+                return (
+                    MachineExistence.THERE
+                    if any(str(entry.name) == machine for entry in self._mine())
+                    else MachineExistence.GONE
+                )
         except RunnerError:
-            return Sight.BLIND
+            return MachineExistence.UNREACHABLE
 
     def sweep(self) -> None:
         """Remove work folders that are 24 h old and belong to no live machine."""
@@ -148,7 +152,7 @@ class LocalRunner:
             live = {entry.name.folder for entry in self._mine()}
         folders.sweep(self.work_root, self.scope, live, self.clock.wall())
 
-    def _mine(self) -> Iterator[Entry]:
+    def _mine(self) -> Iterator[RegistryEntry]:
         """Yield the machines of this scope that have a running process, and remove the others from the registry.
 
         The first listing takes in what an older bastion started: by then no such bastion starts anything.
@@ -160,11 +164,11 @@ class LocalRunner:
             if entry.name.scope == self.scope and (self._guard.lives(entry) or not self._guard.forget(entry)):
                 yield entry
 
-    def _of(self, machine: str) -> Sequence[Entry]:
+    def _of(self, machine: str) -> Sequence[RegistryEntry]:
         """Return the machine of exactly this id, if this bastion has started it."""
         return [entry for entry in self.scan(self._guard.registry) if self._is(entry, machine)]
 
-    def _is(self, entry: Entry, machine: str) -> bool:
+    def _is(self, entry: RegistryEntry, machine: str) -> bool:
         return entry.name.scope == self.scope and str(entry.name) == machine
 
     @property
@@ -173,17 +177,17 @@ class LocalRunner:
         return self.work_root / "cache"
 
     def _start(self, placement: Placement, worker: int) -> None:
-        name = Name(self.scope, placement.key, worker, placement.epoch, self.ids.new())
+        name = LocalMachineName(self.scope, placement.key, worker, placement.epoch, self.ids.new())
         guard, what = self._guard, f"worker {worker} of {placement.key}"
-        held = [index for entry in self.scan(guard.registry) if guard.lives(entry) for index in entry.paper.devices]
+        held = [index for entry in self.scan(guard.registry) if guard.lives(entry) for index in entry.record.devices]
         devices = gpus.assign(placement.resources, self.devices, held)
         folder, account = self.work_root / name.folder, self._account(placement)
         try:
             self._keep_others_out()
             folder.mkdir(parents=True)
             group = machine_cgroup.make(name.nonce, self.kinds)
-            paper = Paper(str(name), guard.registry.boot, account, group, devices)
-            entry = guard.registry.add(name, paper)
+            record = MachineRecord(str(name), guard.registry.boot, account, group, devices)
+            entry = guard.registry.add(name, record)
             with open(folder / "worker.log", "ab", opener=_private) as log:
                 pid = self._spawn(entry, folder, log.fileno())
         except OSError as error:
@@ -213,14 +217,14 @@ class LocalRunner:
             raise RunnerError(f"this machine has no account {placement.user!r} to run {placement.key} as; create it")
         return "" if placement.user == ROOT else placement.user
 
-    def _spawn(self, entry: Entry, folder: Path, log: int) -> int:
-        name, paper = entry.name, entry.paper
-        own = {"run_as": paper.account, "group": paper.group, "entry": str(entry.folder)}
+    def _spawn(self, entry: RegistryEntry, folder: Path, log: int) -> int:
+        name, record = entry.name, entry.record
+        own = {"run_as": record.account, "group": record.group, "entry": str(entry.folder)}
         flags = {**self.flags, **{key: value for key, value in own.items() if value}}
         return os.posix_spawn(
             self.python,
-            render.command(self.python, name, self.bucket_url, folder, paper.devices, cache=self._cache, **flags),
-            render.environment(self.inherited, name, paper.devices, _OWN),
+            render.command(self.python, name, self.bucket_url, folder, record.devices, cache=self._cache, **flags),
+            render.environment(self.inherited, name, record.devices, _OWN),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_DUP2, log, 1),

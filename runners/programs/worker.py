@@ -32,12 +32,12 @@ from ..google.machines.metadata import HOST, MetadataServer
 from ..kubernetes import names as pod
 from ..local.gpus import inventory, portion
 from ..local.registry import KEEPER, WORKER, register, register_command
-from ..worker.interfaces import Farewell, Post, WorkerContext
+from ..worker.interfaces import TerminationNotice, WorkerContext, WorkerIdentity
 from ..worker.linux import machine_cgroup
 from ..worker.linux.cache import Cache
 from ..worker.linux.container_engine import SOCKET, Engine
 from ..worker.linux.keeper import keep
-from ..worker.linux.machine import Inside, LocalMachine
+from ..worker.linux.machine import LocalMachine, OwnContainer
 from ..worker.linux.nvml import NvmlGpus
 from ..worker.linux.process_limits import set_limits
 from ..worker.linux.secret_files import FolderSecrets
@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
         flags |= machine_context.flags(Path(flags["home"]), _metadata_server().look, SystemClock(), SystemShell())
     inside = None
     if flags.get("on") == pod.KUBERNETES:
-        inside = Inside(image=flags.get("image", ""), folder=os.getcwd(), variables=pod.variables(os.environ))
+        inside = OwnContainer(image=flags.get("image", ""), folder=os.getcwd(), variables=pod.variables(os.environ))
         flags |= pod.flags(flags, os.environ)
         os.makedirs(flags["folder"], exist_ok=True)
     if missing := NEEDED - flags.keys():
@@ -71,7 +71,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _work(
-    options: WorkerOptions, inside: Inside | None, farewell: Callable[[bool], Callable[[], Farewell | None]] | None
+    options: WorkerOptions,
+    inside: OwnContainer | None,
+    farewell: Callable[[bool], Callable[[], TerminationNotice | None]] | None,
 ) -> int:
     """Run the worker below its keeper. Return its exit code."""
     if not entered(options, KEEPER):
@@ -82,18 +84,18 @@ def _work(
     if options.parent is not None and not follow(options.parent):
         return 1
     os.chdir(options.folder)  # leave the folder that we were started in: it must not stay busy because of us
-    post = _post(options)
+    identity = _identity(options)
     machine, keeper = _machine(options, inside), os.getpid()
 
     def worker() -> int:
         if (options.parent is not None and not follow(keeper)) or not entered(options, WORKER):
             return 1
-        gpus = NvmlGpus(post.devices) if post.devices else None
+        gpus = NvmlGpus(identity.devices) if identity.devices else None
         last = farewell(gpus is not None) if farewell else None
-        return run(post, _doors(options, machine, notice, gpus, last), options.pace)
+        return run(identity, _context(options, machine, notice, gpus, last), options.pace)
 
     try:
-        code = keep(worker, lambda why: stand_in(post, _doors(options, machine, notice), options.pace, why))
+        code = keep(worker, lambda why: stand_in(identity, _context(options, machine, notice), options.pace, why))
         # The bucket has the end. If a pod fails, even by a late notice, the cluster ends the pods that came with it.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         return 0 if inside else code
@@ -101,21 +103,21 @@ def _work(
         machine.close()
 
 
-def entered(options: WorkerOptions, role: str) -> bool:
+def entered(options: WorkerOptions, kind: str) -> bool:
     """Register this process on its machine, and put it into the machine's group, if there are any.
 
     False: it must do nothing.
     """
     if options.entry is None:
         return True
-    if options.group and role == KEEPER:
+    if options.group and kind == KEEPER:
         with suppress(OSError):  # the registry identifies us without it
             machine_cgroup.enter(options.group)
-    return register(options.entry, role, os.getpid())
+    return register(options.entry, kind, os.getpid())
 
 
-def _post(options: WorkerOptions) -> Post:
-    return Post(
+def _identity(options: WorkerOptions) -> WorkerIdentity:
+    return WorkerIdentity(
         key=options.key,
         worker=options.worker,
         machine=options.machine,
@@ -125,12 +127,12 @@ def _post(options: WorkerOptions) -> Post:
     )
 
 
-def _doors(
+def _context(
     options: WorkerOptions,
     machine: LocalMachine,
     notice: Callable[[], None],
     gpus: NvmlGpus | None = None,
-    farewell: Callable[[], Farewell | None] | None = None,
+    farewell: Callable[[], TerminationNotice | None] | None = None,
 ) -> WorkerContext:
     """Make the context of one process. Connections and threads cannot be shared with a child, so each has its own."""
     logs_of = account(options.run_as).uid if options.private and options.run_as else None
@@ -164,7 +166,7 @@ def _put(bucket: Bucket, url: str) -> Put:
     return JobFiles(url).put
 
 
-def _machine(options: WorkerOptions, inside: Inside | None) -> LocalMachine:
+def _machine(options: WorkerOptions, inside: OwnContainer | None) -> LocalMachine:
     shell, clock, key = SystemShell(), SystemClock(), options.key
     whose = account(options.run_as) if options.run_as else None
     access = GitAccess(deploy_key=options.deploy_key, known_hosts=options.known_hosts, local=whose is None)
@@ -174,7 +176,7 @@ def _machine(options: WorkerOptions, inside: Inside | None) -> LocalMachine:
     return LocalMachine(
         options.folder,
         os.environ,
-        fetcher=Checkout(doors=GitDoors(shell=shell, clock=clock, access=access)),
+        fetcher=Checkout(context=GitDoors(shell=shell, clock=clock, access=access)),
         cache=Cache(root=root, boot=host.boot(), shell=shell, clock=clock, ids=RandomIds(), account=whose),
         engine=Engine(os.environ.get("DOCKER_HOST", SOCKET), container, lambda registry: login(registry, os.environ)),
         account=whose,
@@ -190,7 +192,7 @@ def _metadata_server() -> MetadataServer:
     return MetadataServer(os.environ.get("GCE_METADATA_HOST", HOST))
 
 
-def _farewell(gpus: bool) -> Callable[[], Farewell | None]:
+def _farewell(gpus: bool) -> Callable[[], TerminationNotice | None]:
     server = _metadata_server()
     return lambda: fate.farewell(server.wait(_FATE_S), gpus=gpus)
 

@@ -21,7 +21,7 @@ _TAG = re.compile(r"<[^<>]*>")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DashboardAnswer:
     """An answer of the dashboard.
 
     status: the HTTP status.
@@ -43,7 +43,7 @@ class Answer:
 class Dashboard(Protocol):
     """An interface that answers requests to Ray's dashboard."""
 
-    def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+    def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> DashboardAnswer:
         """Send one request and return the answer. Raises `RunnerError` if there is no complete answer."""
 
 
@@ -58,7 +58,7 @@ class HttpDashboard:
     address: str
     token_file: str = ""
 
-    def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+    def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> DashboardAnswer:
         """Send one request. Raises `RunnerError` if there is no complete answer within `LIMIT_S`."""
         url = urlsplit(self.address)
         kind = HTTPSConnection if url.scheme == "https" else HTTPConnection
@@ -76,7 +76,7 @@ class HttpDashboard:
             connection.close()
         if len(data) > ANSWER_MAX:
             raise RunnerError(f"Ray's answer to {verb} {path} is over {ANSWER_MAX} bytes; delete jobs that have ended")
-        return Answer(answer.status, data)
+        return DashboardAnswer(answer.status, data)
 
     def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json"}

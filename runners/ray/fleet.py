@@ -8,37 +8,37 @@ from typing import Any
 
 from bastion.model.interfaces import Placement
 
-from ..runner_context import Ground
+from ..runner_context import RunnerContext
 from .api import HttpDashboard
 from .runner import RayRunner
 from .settings import faults, settings_of
 
 
-class Ray:
+class RayMaker:
     """The maker of the runner `ray`. Without a given capacity it uses what Ray's nodes have."""
 
     def faults(self, options: Mapping[str, Any]) -> list[str]:
         """Return the faults of `[runner_options.ray]`."""
         return faults(options)
 
-    def make(self, ground: Ground) -> RayRunner:
+    def make(self, context: RunnerContext) -> RayRunner:
         """Make the runner, without a request to Ray."""
-        settings = settings_of(ground.options)
+        settings = settings_of(context.options)
         return RayRunner(
             dashboard=HttpDashboard(settings.address, settings.token_file or _usual_token()),
             settings=settings,
-            scope=ground.scope,
-            bucket_url=ground.bucket.url,
-            ids=ground.ids,
-            seal=ground.seal,
-            clock=ground.clock,
-            given=ground.given,
-            flags=ground.flags,
+            scope=context.scope,
+            bucket_url=context.bucket.url,
+            ids=context.ids,
+            seal=context.seal,
+            clock=context.clock,
+            given=context.given,
+            flags=context.flags,
         )
 
-    def preview(self, ground: Ground, placement: Placement) -> str:
+    def preview(self, context: RunnerContext, placement: Placement) -> str:
         """Return the first of the requests, one for each worker."""
-        return self.make(ground).preview(placement)
+        return self.make(context).preview(placement)
 
 
 def _usual_token() -> str:
@@ -47,4 +47,4 @@ def _usual_token() -> str:
     return str(usual) if usual.is_file() else ""
 
 
-RAY = Ray()
+RAY = RayMaker()

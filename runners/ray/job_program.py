@@ -24,9 +24,9 @@ from bastion.model.interfaces import Clock
 from bastion.platform.host import boot
 
 from ..local import process_marks
-from ..local.registry import Entry, Paper, Registry, register
+from ..local.registry import MachineRecord, Registry, RegistryEntry, register
 from ..local.render import MARK
-from ..local.render import Name as Registered
+from ..local.render import LocalMachineName as Registered
 from ..worker.linux import folders
 from ..worker.linux.process_tree import family, put_down, send
 from ..worker.linux.session import adopt_orphans
@@ -52,7 +52,7 @@ class WorkerStart:
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    entry: Entry
+    entry: RegistryEntry
 
 
 def prepare(flags: Mapping[str, str], python: str, environ: Mapping[str, str], clock: Clock) -> WorkerStart:
@@ -66,7 +66,7 @@ def prepare(flags: Mapping[str, str], python: str, environ: Mapping[str, str], c
     }
     folders.sweep(root / "work", name.scope, live, clock.wall())
     entered = Registered(name.scope, name.key, name.worker, name.epoch, name.nonce)
-    entry = registry.add(entered, Paper(str(entered), registry.boot))
+    entry = registry.add(entered, MachineRecord(str(entered), registry.boot))
     folder = root / "work" / name.folder
     folder.mkdir(parents=True, exist_ok=True)
     devices = environ.get("CUDA_VISIBLE_DEVICES", "") if int(flags.get("gpus", "0")) else ""
@@ -92,9 +92,9 @@ def registry_below(root: Path) -> Registry:
     return Registry(root / "machines", boot())
 
 
-def _is_over(entry: Entry, registry: Registry) -> bool:
+def _is_over(entry: RegistryEntry, registry: Registry) -> bool:
     """Return True if the machine began and ended. One without a registered process may be about to begin."""
-    return entry.paper.boot != registry.boot or (bool(entry.processes()) and not entry.living())
+    return entry.record.boot != registry.boot or (bool(entry.processes()) and not entry.living())
 
 
 def environment(inherited: Mapping[str, str], machine: str) -> dict[str, str]:
@@ -134,28 +134,28 @@ def kill(machine: str, root: Path) -> None:
     name, registry = parse(machine), registry_below(root)
     found = [entry for entry in registry.entries() if name and entry.name.nonce == name.nonce]
     for entry in found:
-        if entry.paper.boot == registry.boot:
+        if entry.record.boot == registry.boot:
             _end(entry)
     while not found and (marked := [process for process in process_marks.scan() if process.machine == machine]):
         process_marks.kill(marked)
         time.sleep(_KILL_S)
 
 
-def _end(entry: Entry) -> None:
+def _end(entry: RegistryEntry) -> None:
     while roots := _left(entry):
         put_down(*roots)
         send(roots - _guards(entry), signal.SIGKILL)
         time.sleep(_KILL_S)
 
 
-def _left(entry: Entry) -> set[int]:
+def _left(entry: RegistryEntry) -> set[int]:
     """Return the processes below which all of the machine runs; none if only its guard is left."""
     roots, guards = {process.pid for process in entry.living()}, _guards(entry)
     return roots if roots - guards or (guards and family(*guards)) else set()
 
 
-def _guards(entry: Entry) -> set[int]:
-    return {process.pid for process in entry.living() if process.role == GUARD}
+def _guards(entry: RegistryEntry) -> set[int]:
+    return {process.pid for process in entry.living() if process.kind == GUARD}
 
 
 def _quietly(work: Callable[[], None]) -> None:

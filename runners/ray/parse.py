@@ -11,7 +11,7 @@ from typing import Any
 from bastion.model.errors import RunnerError
 from bastion.model.interfaces import AttemptKey
 
-from .render import NEEDS, Name, parse
+from .render import NEEDS, RayJobName, parse
 
 _PENDING, _RUNNING = "PENDING", "RUNNING"
 _OVER = frozenset({"STOPPED", "SUCCEEDED", "FAILED"})
@@ -40,7 +40,7 @@ class RayJob:
     needs: what it needs of one node, under Ray's names.
     """
 
-    name: Name
+    name: RayJobName
     pending: bool
     over: bool
     failed: bool

@@ -37,7 +37,7 @@ _TRACE = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class RayJobName:
     """A machine's id, in its parts.
 
     scope: the name of the bastion.
@@ -78,13 +78,13 @@ class Name:
         )
 
 
-def parse(submission_id: str) -> Name | None:
+def parse(submission_id: str) -> RayJobName | None:
     """Return the parts of an id; None if it is not one of ours."""
     found = _ID.fullmatch(submission_id)
     if found is None:
         return None
     key = AttemptKey(found["job"], int(found["task"]), int(found["attempt"]))
-    return Name(found["scope"], key, int(found["worker"]), int(found["epoch"]), found["session"], found["nonce"])
+    return RayJobName(found["scope"], key, int(found["worker"]), int(found["epoch"]), found["session"], found["nonce"])
 
 
 def session_mark(session: str) -> str:
@@ -110,7 +110,7 @@ def needs(resources: Resources, table: Mapping[str, str]) -> dict[str, float]:
 
 
 def submission(
-    name: Name, placement: Placement, bucket_url: str, settings: RaySettings, flags: Mapping[str, object]
+    name: RayJobName, placement: Placement, bucket_url: str, settings: RaySettings, flags: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return the body of the request that starts a machine's worker on a node with room for it."""
     wanted = needs(placement.resources, settings.resources)

@@ -12,13 +12,13 @@ from typing import Any
 from urllib.parse import quote
 
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import AttemptKey, Clock, Ids, Machine, Placement, Seal, Sight
+from bastion.model.interfaces import AttemptKey, Clock, Ids, Machine, MachineExistence, Placement, Seal
 from bastion.quota.resources import Resources
 
 from . import parse, render
-from .api import Answer, Dashboard
+from .api import Dashboard, DashboardAnswer
 from .parse import RayJob
-from .render import Name
+from .render import RayJobName
 from .settings import RaySettings
 
 LOST_S = 90.0
@@ -78,7 +78,7 @@ class RayRunner:
     offers: Collection[str] | None = None
     _listed: Sequence[RayJob] = ()
     _nodes: Sequence[parse.Node] = ()
-    _made: dict[Name, float] = field(default_factory=dict)
+    _made: dict[RayJobName, float] = field(default_factory=dict)
     _removed: dict[str, float] = field(default_factory=dict)
     _lost: dict[str, float] = field(default_factory=dict)
     _halves: dict[AttemptKey, float] = field(default_factory=dict)
@@ -111,8 +111,8 @@ class RayRunner:
         """Return the body of the first worker's request, without a request to Ray."""
         return json.dumps(self._submission(placement, 0, self.ids.new())[1], indent=2)
 
-    def _submission(self, placement: Placement, worker: int, nonce: str) -> tuple[Name, dict[str, Any]]:
-        name = Name(self.scope, placement.key, worker, placement.epoch, self._session, nonce)
+    def _submission(self, placement: Placement, worker: int, nonce: str) -> tuple[RayJobName, dict[str, Any]]:
+        name = RayJobName(self.scope, placement.key, worker, placement.epoch, self._session, nonce)
         return name, render.submission(name, placement, self.bucket_url, self.settings, self.flags)
 
     def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
@@ -167,24 +167,24 @@ class RayRunner:
         """Return the reason for each attempt with Ray jobs that wait or did not begin."""
         return parse.waiting([job for job in self._listed if self._is_ours(job.name)], self._nodes)
 
-    def look(self, machine: str) -> Sight:
+    def look(self, machine: str) -> MachineExistence:
         """Ask about one machine directly.
 
         A machine that Ray has lost contact with is gone only some time later: its node may not have noticed yet.
         """
         if self.clock.monotonic() - self._lost.get(machine, float("-inf")) < LOST_S:
-            return Sight.BLIND
+            return MachineExistence.UNREACHABLE
         try:
             name, job = self._name(machine), self._job(machine)
             if job is not None and not job.over:
-                return Sight.THERE
+                return MachineExistence.THERE
             lost = job.lost if job else name is not None and name.session != self._session_now()
         except RunnerError:
-            return Sight.BLIND
+            return MachineExistence.UNREACHABLE
         if lost and machine not in self._lost:
             self._lost[machine] = self.clock.monotonic()
-            return Sight.BLIND
-        return Sight.GONE
+            return MachineExistence.UNREACHABLE
+        return MachineExistence.GONE
 
     def _session_now(self) -> str:
         """Return the mark of the head's current session.
@@ -193,12 +193,12 @@ class RayRunner:
         """
         return render.session_mark(parse.session(self._get("/api/version")))
 
-    def _name(self, machine: str) -> Name | None:
+    def _name(self, machine: str) -> RayJobName | None:
         """Return the parts of an id; None if it does not belong to this bastion."""
         name = render.parse(machine)
         return name if name is not None and name.scope == self.scope else None
 
-    def _is_ours(self, name: Name) -> bool:
+    def _is_ours(self, name: RayJobName) -> bool:
         """Return True if the seal proves the name: any user may submit a job under any id."""
         return self.seal.proves(name.nonce, name.scope, name.key, name.worker, name.epoch)
 
@@ -228,7 +228,7 @@ def _path(machine: str) -> str:
     return f"/api/jobs/{quote(machine, safe='')}"
 
 
-def _good(answer: Answer, what: str) -> bytes:
+def _good(answer: DashboardAnswer, what: str) -> bytes:
     if answer.status in _UNKNOWN:
         raise RunnerError(
             f"Ray does not {what}: {answer.words}; set token_file in [runner_options.ray] to a file with its token"

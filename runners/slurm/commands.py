@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import Said, Shell
+from bastion.model.interfaces import CommandResult, Shell
 
 LIMIT_S = 60.0
 """The most seconds that a command may take. Slurm's own commands try for some 10 s to reach a controller."""
@@ -38,7 +38,7 @@ class SlurmRefused(RunnerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Commands:
+class SlurmCommands:
     """Slurm's commands, run through a shell. Each raises `RunnerError` if Slurm could not be reached."""
 
     shell: Shell
@@ -65,7 +65,7 @@ class Commands:
             _answer(["scancel"], said)
 
 
-def _answer(argv: Sequence[str], said: Said) -> str:
+def _answer(argv: Sequence[str], said: CommandResult) -> str:
     if said.code == 0:
         return said.out
     why = _last_words(said.err) or f"exit code {said.code}"
@@ -113,7 +113,7 @@ class SshShell:
     login: str
     program: Sequence[str] = ("ssh",)
 
-    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
+    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> CommandResult:
         """Return the answer of the command.
 
         Raises `RunnerError` if ssh cannot start or takes more than `limit_s` seconds.

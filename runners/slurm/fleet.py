@@ -11,46 +11,46 @@ from bastion.model.interfaces import Placement
 from bastion.platform.local_paths import secrets_folder
 from bastion.platform.shell import SystemShell
 
-from ..runner_context import Ground
+from ..runner_context import RunnerContext
 from .commands import SshShell
 from .runner import SlurmRunner
 from .settings import faults, read
 
 
-class Slurm:
+class SlurmMaker:
     """The maker of the runner `slurm`. Its commands run here, or on a login node."""
 
     def faults(self, options: Mapping[str, Any]) -> list[str]:
         """Return the faults of the options."""
         return faults(options)
 
-    def make(self, ground: Ground) -> SlurmRunner:
+    def make(self, context: RunnerContext) -> SlurmRunner:
         """Make the runner.
 
         Raises `UsageError` for a bucket in a folder of this machine if Slurm is reached over ssh.
         """
-        settings = read(ground.options)
-        if settings.ssh and ground.bucket.url.startswith("file://"):
+        settings = read(context.options)
+        if settings.ssh and context.bucket.url.startswith("file://"):
             raise UsageError(
-                f"the nodes of {settings.ssh} do not see {ground.bucket.url}; use a bucket that they reach"
+                f"the nodes of {settings.ssh} do not see {context.bucket.url}; use a bucket that they reach"
             )
         shell = SystemShell()
         return SlurmRunner(
             settings=settings,
-            scope=ground.scope,
-            bucket_url=ground.bucket.url,
+            scope=context.scope,
+            bucket_url=context.bucket.url,
             python=settings.python or sys.executable,
             shell=SshShell(shell, settings.ssh) if settings.ssh else shell,
-            ids=ground.ids,
-            seal=ground.seal,
-            clock=ground.clock,
-            given=ground.given,
-            flags={**ground.flags, **({} if settings.ssh else {"secrets": secrets_folder(ground.environ)})},
+            ids=context.ids,
+            seal=context.seal,
+            clock=context.clock,
+            given=context.given,
+            flags={**context.flags, **({} if settings.ssh else {"secrets": secrets_folder(context.environ)})},
         )
 
-    def preview(self, ground: Ground, placement: Placement) -> str:
+    def preview(self, context: RunnerContext, placement: Placement) -> str:
         """Return the command and the script that would be submitted."""
-        return self.make(ground).preview(placement)
+        return self.make(context).preview(placement)
 
 
-SLURM = Slurm()
+SLURM = SlurmMaker()

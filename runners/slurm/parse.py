@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bastion.model.interfaces import Machine
 from bastion.quota.resources import Resources, plus, times
 
-from .render import FOLDER_FAILED, WORKER_FAILED, Name, SlurmNode, name_of
+from .render import FOLDER_FAILED, WORKER_FAILED, SlurmJobName, SlurmNode, name_of
 
 _FIELDS = {
     "JobID": 20,
@@ -94,7 +94,7 @@ class SlurmJob:
     comment: str
     reason: str
     user: str
-    name: Name | None
+    name: SlurmJobName | None
 
     @property
     def alive(self) -> bool:

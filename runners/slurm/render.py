@@ -27,7 +27,7 @@ _ID = re.compile(r"([0-9]{1,12})/([0-9]{1,6})/([^\x00-\x20]{1,300})")
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class SlurmJobName:
     """The name of a job of Slurm's, which holds all that we store about it.
 
     scope: the name of the bastion.
@@ -58,19 +58,19 @@ class SlurmNode:
     number: int
     worker: int
     nonce: str
-    name: Name | None = None
+    name: SlurmJobName | None = None
 
     def __str__(self) -> str:
         return f"{self.number}/{self.worker}/{self.name or self.nonce}"
 
 
-def name_of(text: str) -> Name | None:
+def name_of(text: str) -> SlurmJobName | None:
     """Return the parts of a name; None if it is not one of ours."""
     found = _NAME.fullmatch(text)
     if not found:
         return None
     key = AttemptKey(found[2], int(found[3]), int(found[4]))
-    return Name(found[1], key, int(found[5]), found[6])
+    return SlurmJobName(found[1], key, int(found[5]), found[6])
 
 
 def node_of(machine: str) -> SlurmNode | None:
@@ -94,7 +94,7 @@ def accelerators(resources: Resources) -> dict[str, int]:
     return {kind: amount for kind, amount in resources.items() if kind not in ("cpu", "memory") and amount}
 
 
-def sbatch(settings: SlurmSettings, name: Name, placement: Placement) -> list[str]:
+def sbatch(settings: SlurmSettings, name: SlurmJobName, placement: Placement) -> list[str]:
     """Return the command that submits the script. Slurm never restarts a job: the bastion tries again."""
     flags = {
         "job-name": str(name),
@@ -122,7 +122,9 @@ def _wanted(settings: SlurmSettings, resources: Resources) -> dict[str, object]:
     return {**wanted, "gres": ",".join(gres)} if gres else wanted
 
 
-def script(settings: SlurmSettings, python: str, name: Name, placement: Placement, flags: Mapping[str, object]) -> str:
+def script(
+    settings: SlurmSettings, python: str, name: SlurmJobName, placement: Placement, flags: Mapping[str, object]
+) -> str:
     """Return the script for the first node: a worker on every node, and a notice to all of them near the time limit."""
     worker = _worker(settings, python, name, accelerators(placement.resources), flags)
     return f"""#!/bin/sh
@@ -135,7 +137,7 @@ exit $code
 
 
 def _worker(
-    settings: SlurmSettings, python: str, name: Name, gpus: Mapping[str, int], flags: Mapping[str, object]
+    settings: SlurmSettings, python: str, name: SlurmJobName, gpus: Mapping[str, int], flags: Mapping[str, object]
 ) -> str:
     """Return the script for every node. A worker removes its `tmp` when it ends.
 
@@ -170,7 +172,7 @@ rm -rf "$folder"
 """
 
 
-def _command(python: str, name: Name, gpus: Mapping[str, int], flags: Mapping[str, object]) -> str:
+def _command(python: str, name: SlurmJobName, gpus: Mapping[str, int], flags: Mapping[str, object]) -> str:
     """Return the worker's command line as shell text; the node fills in what only it knows."""
     known = {"job": name.key.job, "task": name.key.task, "attempt": name.key.attempt, "creation": name.nonce, **flags}
     there = {

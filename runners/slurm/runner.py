@@ -10,14 +10,14 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bastion.model.errors import Later, RunnerError
-from bastion.model.interfaces import AttemptKey, Clock, Ids, Machine, Placement, Seal, Shell, Sight
+from bastion.model.errors import NotReady, RunnerError
+from bastion.model.interfaces import AttemptKey, Clock, Ids, Machine, MachineExistence, Placement, Seal, Shell
 from bastion.quota.resources import Resources, minus
 
 from . import parse, render
-from .commands import Commands, SlurmRefused
+from .commands import SlurmCommands, SlurmRefused
 from .parse import SlurmJob
-from .render import NOTICE, Name, SlurmNode
+from .render import NOTICE, SlurmJobName, SlurmNode
 from .settings import SlurmSettings
 
 AGAIN_S = 30.0
@@ -91,21 +91,21 @@ class SlurmRunner:
         return replicas
 
     def create(self, placement: Placement) -> None:
-        """Submit the attempt's job, unless it exists. Raises `Later`, with the reason, if Slurm refuses it."""
+        """Submit the attempt's job, unless it exists. Raises `NotReady`, with the reason, if Slurm refuses it."""
         jobs = self._known().values()
         if any(job.name and job.name.key == placement.key and job.alive and self._is_ours(job) for job in jobs):
             return
         now = self.clock.monotonic()
         until, why = self._refused.get(placement.key, (now, ""))
         if now < until:
-            raise Later(why)
+            raise NotReady(why)
         nonce = self.seal.nonce(self.scope, placement.key, placement.epoch)
         name, command, script = self._submission(placement, nonce)
         try:
             number = self._commands.submit(command, script)
         except SlurmRefused as error:
             self._refused[placement.key] = now + AGAIN_S, str(error)
-            raise Later(str(error)) from error
+            raise NotReady(str(error)) from error
         self._refused.pop(placement.key, None)
         self._known()[number] = SlurmJob(number, "PENDING", "", placement.workers, 0, "", 0, "", "", "", name)
 
@@ -114,8 +114,8 @@ class SlurmRunner:
         _, command, script = self._submission(placement, self.ids.new())
         return f"{shlex.join(command)} <<'EOF'\n{script}EOF"
 
-    def _submission(self, placement: Placement, nonce: str) -> tuple[Name, list[str], str]:
-        name = Name(self.scope, placement.key, placement.epoch, nonce)
+    def _submission(self, placement: Placement, nonce: str) -> tuple[SlurmJobName, list[str], str]:
+        name = SlurmJobName(self.scope, placement.key, placement.epoch, nonce)
         flags = {"bucket": self.bucket_url, **self.flags}
         script = render.script(self.settings, self.python, name, placement, flags)
         return name, render.sbatch(self.settings, name, placement), script
@@ -181,13 +181,13 @@ class SlurmRunner:
         refused = {key: why for key, (_, why) in self._refused.items()}
         return {key: words for key, words in {**said, **refused}.items() if words}
 
-    def look(self, machine: str) -> Sight:
+    def look(self, machine: str) -> MachineExistence:
         """Ask about one machine directly. A job that Slurm has forgotten ended long ago."""
         node = render.node_of(machine)
         try:
-            return Sight.THERE if node and self._asked(node) else Sight.GONE
+            return MachineExistence.THERE if node and self._asked(node) else MachineExistence.GONE
         except RunnerError:
-            return Sight.BLIND
+            return MachineExistence.UNREACHABLE
 
     def _is_ours(self, job: SlurmJob) -> bool:
         """Return True if the seal proves the job's name."""
@@ -195,8 +195,8 @@ class SlurmRunner:
         return name is not None and self.seal.proves(name.nonce, name.scope, name.key, name.epoch)
 
     @property
-    def _commands(self) -> Commands:
-        return Commands(self.shell)
+    def _commands(self) -> SlurmCommands:
+        return SlurmCommands(self.shell)
 
     def _known(self) -> dict[int, SlurmJob]:
         """Return the jobs of the last listing, and those submitted since."""

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bastion.model.job.instances import SLICES
-from bastion.model.stored.records import Order, World
+from bastion.model.stored.records import Order, Peers
 
-from .interfaces import Post
+from .interfaces import WorkerIdentity
 
 MEGASCALE_PORT = 8081
 """The port at which libtpu joins several slices, by default."""
@@ -23,40 +23,40 @@ class ProcessPaths:
 
     tmp: the temporary folder.
     progress: the file to which the job writes its progress.
-    world: the file with the addresses of the gang.
+    peers: the file with the addresses of the gang.
     output: the output folder, a path or a URL.
     checkpoint: the folder of checkpoints, a path or a URL.
     """
 
     tmp: str
     progress: str
-    world: str
+    peers: str
     output: str
     checkpoint: str
 
 
 def environment(
     order: Order,
-    post: Post,
-    world: World | None,
+    identity: WorkerIdentity,
+    peers: Peers | None,
     base: Mapping[str, str],
     places: ProcessPaths,
     own: Mapping[str, str],
 ) -> dict[str, str]:
     """Return all variables of one process. `own` are the user's, with their secrets in place.
 
-    Without a world, as in a setup, the addresses of the gang are absent.
+    Without peers, as in a setup, the addresses of the gang are absent.
     """
     return {
         **base,
         **_defaults(places),
-        **(_slices(order, post.worker, world) if world and SLICES.keys() & order.resources else {}),
+        **(_slices(order, identity.worker, peers) if peers and SLICES.keys() & order.resources else {}),
         **own,
-        **_job(order, post),
+        **_job(order, identity),
         **_places(places),
-        **_ranks(order, post.worker),
-        **(_addresses(world) if world else {}),
-        "CUDA_VISIBLE_DEVICES": ",".join(post.devices),
+        **_ranks(order, identity.worker),
+        **(_addresses(peers) if peers else {}),
+        "CUDA_VISIBLE_DEVICES": ",".join(identity.devices),
     }
 
 
@@ -75,7 +75,7 @@ def _defaults(places: ProcessPaths) -> dict[str, str]:
     }
 
 
-def _job(order: Order, post: Post) -> dict[str, str]:
+def _job(order: Order, identity: WorkerIdentity) -> dict[str, str]:
     known = {} if order.last_step is None else {"BASTION_LAST_STEP": str(order.last_step)}
     return known | {
         "BASTION_JOB": order.job,
@@ -88,9 +88,9 @@ def _job(order: Order, post: Post) -> dict[str, str]:
         "BASTION_RESTART_REASON": order.restart_reason,
         "BASTION_TIER": str(order.tier),
         "BASTION_BUNDLE": order.bundle.identity,
-        "BASTION_MACHINE": post.machine,
-        "NODE_IP": post.address,
-        "BASTION_DEVICES": ",".join(post.devices),
+        "BASTION_MACHINE": identity.machine,
+        "NODE_IP": identity.address,
+        "BASTION_DEVICES": ",".join(identity.devices),
         "TORCHELASTIC_RUN_ID": order.job,
         "TORCHELASTIC_RESTART_COUNT": str(order.attempt),
         "TORCHELASTIC_MAX_RESTARTS": str(order.max_tries - 1),
@@ -100,7 +100,7 @@ def _job(order: Order, post: Post) -> dict[str, str]:
 def _places(places: ProcessPaths) -> dict[str, str]:
     return {
         "BASTION_PROGRESS_FILE": places.progress,
-        "BASTION_WORLD_FILE": places.world,
+        "BASTION_WORLD_FILE": places.peers,
         "BASTION_OUTPUT_DIR": places.output,
         "BASTION_CHECKPOINT_DIR": places.checkpoint,
     }
@@ -134,8 +134,8 @@ def _ranks(order: Order, worker: int) -> dict[str, str]:
     }
 
 
-def _addresses(world: World) -> dict[str, str]:
-    head = world.members[0]
+def _addresses(peers: Peers) -> dict[str, str]:
+    head = peers.members[0]
     return {
         "MASTER_ADDR": head.address,
         "MASTER_PORT": str(head.port),
@@ -143,13 +143,13 @@ def _addresses(world: World) -> dict[str, str]:
     }
 
 
-def _slices(order: Order, worker: int, world: World) -> dict[str, str]:
+def _slices(order: Order, worker: int, peers: Peers) -> dict[str, str]:
     """Return what libtpu and JAX need to know of the slice and of the slices, named as Google's own tools name it."""
     hosts = order.workers // order.replicas
     number, host = divmod(worker, hosts)
-    own = world.members[number * hosts : (number + 1) * hosts]
+    own = peers.members[number * hosts : (number + 1) * hosts]
     several = {
-        "MEGASCALE_COORDINATOR_ADDRESS": f"{world.members[0].address}:{MEGASCALE_PORT}",
+        "MEGASCALE_COORDINATOR_ADDRESS": f"{peers.members[0].address}:{MEGASCALE_PORT}",
         "MEGASCALE_PORT": str(MEGASCALE_PORT),
         "MEGASCALE_NUM_SLICES": str(order.replicas),
         "MEGASCALE_SLICE_ID": str(number),

@@ -13,7 +13,7 @@ from bastion.model.stored.gpu_facts import XIDS_MAX, Gpu, Xid, blame
 from .interfaces import Gpus, WorkerPace
 
 
-class Health:
+class GpuHealth:
     """The last look at the GPUs and the errors since.
 
     `look` and `listen` are tasks; all else belongs to the worker's loop.

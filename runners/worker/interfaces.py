@@ -11,12 +11,12 @@ from bastion.model.job.spec import BundleRef
 from bastion.model.stored.gpu_facts import Gpu
 from bastion.model.stored.records import BEAT_S
 
-from .linux.bounds import Excess
+from .linux.bounds import BrokenBound
 from .output_folder import Put, WorkingFolder, no_store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Post:
+class WorkerIdentity:
     """The place of one worker: which worker of which attempt it is, and on which machine.
 
     key: the attempt.
@@ -89,10 +89,10 @@ class WorkerPace:
 class Guard(Protocol):
     """A check that a tree of processes keeps within its bounds."""
 
-    def look(self) -> Excess | None:
+    def look(self) -> BrokenBound | None:
         """Return the bound that was broken, always the first one; the tree is killed for it. May take long."""
 
-    def watch(self) -> Excess | None:
+    def watch(self) -> BrokenBound | None:
         """Look until a bound is broken, the tree has ended or some time is over. Return the bound that was broken."""
 
     def period(self) -> float:
@@ -153,13 +153,13 @@ class WorkerMachine(WorkingFolder, Protocol):
     code: the path of the folder of the code.
     tmp: the path of the temporary folder.
     progress: the path of the progress file, which the job writes.
-    world: the path of the file with the addresses of the gang.
+    peers: the path of the file with the addresses of the gang.
     """
 
     code: str
     tmp: str
     progress: str
-    world: str
+    peers: str
 
     def free_port(self) -> int:
         """Return a TCP port that is free now, like the two ports below it."""
@@ -197,8 +197,8 @@ class WorkerMachine(WorkingFolder, Protocol):
     def place(self, url: str) -> str:
         """Return the name of a lasting folder, as the process gets it. A local folder is made; its name is its path."""
 
-    def write_world(self, data: bytes) -> None:
-        """Write the file `world`."""
+    def write_peers(self, data: bytes) -> None:
+        """Write the file `peers`."""
 
     def read_progress(self) -> bytes:
         """Return the end of the file `progress`, at most 64 KiB; empty while there is no such file."""
@@ -229,7 +229,7 @@ class WorkerMachine(WorkingFolder, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Farewell:
+class TerminationNotice:
     """The news that the machine is about to be taken away.
 
     reason: why, for the user.
@@ -275,7 +275,7 @@ class WorkerContext:
     machine: the machine below the worker.
     notice: returns when the machine asks the worker to look for a stop order.
     outputs: the URL below which default output folders lie.
-    farewell: returns a `Farewell` when the machine is about to be taken away, or None after some time. None: the
+    farewell: returns a `TerminationNotice` when the machine is about to be taken away, or None after some time. None: the
         machine does not learn of this beforehand.
     say: reports a problem.
     gpus: the GPUs of the post; None if it has none.
@@ -290,7 +290,7 @@ class WorkerContext:
     machine: WorkerMachine
     notice: Callable[[], None]
     outputs: str
-    farewell: Callable[[], Farewell | None] | None = None
+    farewell: Callable[[], TerminationNotice | None] | None = None
     say: Callable[[str], None] = field(default=_silent)
     gpus: Gpus | None = None
     secrets: Secrets | None = None

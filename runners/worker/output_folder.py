@@ -48,7 +48,7 @@ def no_store(url: str) -> Put:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keeping:
+class OutputTarget:
     """The place for the files of one worker.
 
     globs: which files to keep.

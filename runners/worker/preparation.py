@@ -10,11 +10,11 @@ from bastion.bundler.unpack import PACKED_BYTES
 from bastion.model import layout
 from bastion.model.errors import BundleError, TooLarge
 from bastion.model.job import secret_ref
-from bastion.model.stored.records import Order, World
+from bastion.model.stored.records import Order, Peers
 
 from .environment import ProcessPaths, environment, within
 from .exit_reason import short
-from .interfaces import Post, PreparedCode, Process, WorkerContext, WorkerMachine, WorkerPace
+from .interfaces import PreparedCode, Process, WorkerContext, WorkerIdentity, WorkerMachine, WorkerPace
 from .job_output import JobOutput
 from .secret_mask import SHORTEST, is_short
 from .secrets import reveal
@@ -25,8 +25,8 @@ IMAGE = "image"
 BUNDLES = ("none", "tar", "git", IMAGE)
 _LAST = 8 * 1024
 
-EnvironmentIn = Callable[[World], dict[str, str]]
-"""A function that returns the command's environment variables, once the world is known."""
+EnvironmentIn = Callable[[Peers], dict[str, str]]
+"""A function that returns the command's environment variables, once the peers are known."""
 
 SeeThrough = Callable[[Order, Process], tuple[int, Halt | None]]
 """A function that waits until no process of the tree is left.
@@ -36,33 +36,33 @@ It returns the exit code, and the halt if something made the tree end.
 
 
 class Preparation:
-    """The preparation of one worker. `heed` is the turn that looks for stops; `limit` begins with a setup."""
+    """The preparation of one worker. `check_stop` is the turn that looks for stops; `limit` begins with a setup."""
 
     def __init__(
         self,
-        post: Post,
-        doors: WorkerContext,
+        identity: WorkerIdentity,
+        context: WorkerContext,
         pump: WorkLoop,
         pace: WorkerPace,
         *,
         output: JobOutput,
-        heed: Turn,
+        check_stop: Turn,
         limit: TimeLimit,
         see: SeeThrough,
     ) -> None:
-        self._post, self._doors, self._pump, self._pace = post, doors, pump, pace
-        self._output, self._stops, self._limit, self._see = output, heed, limit, see
+        self._identity, self._context, self._pump, self._pace = identity, context, pump, pace
+        self._output, self._stops, self._limit, self._see = output, check_stop, limit, see
 
     def prepare(self, order: Order) -> EnvironmentIn:
         """Fetch the code, run its setup if needed, and return the environment.
 
         Raises `Halted`, or the error that makes the preparation impossible.
         """
-        machine = self._doors.machine
+        machine = self._context.machine
         base, places, own = machine.base_environment(), self._places(order), self._own(order)
 
-        def plain(world: World | None) -> dict[str, str]:
-            return environment(order, self._post, world, base, places, own)
+        def plain(peers: Peers | None) -> dict[str, str]:
+            return environment(order, self._identity, peers, base, places, own)
 
         if order.setup and order.bundle.type == IMAGE:
             raise BundleError("a setup is not run in an image; put it into the Dockerfile")
@@ -71,31 +71,33 @@ class Preparation:
             return plain
         self._limit.begin()
         env = plain(None)
-        kept: PreparedCode = self._pump.until("kept", lambda: machine.keep(name_of(order), env["PATH"]), self._heed)
+        kept: PreparedCode = self._pump.until(
+            "kept", lambda: machine.keep(name_of(order), env["PATH"]), self._check_stop
+        )
         if kept.ready:
             machine.note("the setup was run before on this machine, for this code")
         else:
             self._set_up(order, kept, within(env, kept.venv))
-        self._pump.until("code", lambda: kept.lay_out(machine.code), self._heed)
-        return lambda world: within(plain(world), kept.venv)
+        self._pump.until("code", lambda: kept.lay_out(machine.code), self._check_stop)
+        return lambda peers: within(plain(peers), kept.venv)
 
     def _own(self, order: Order) -> dict[str, str]:
         """Return the user's variables, with secrets in place of their references. The output hides them from now on."""
         names = secret_ref.wanted(order.env)
         if not names:
             return order.env
-        found: dict[str, str] = self._pump.until("secrets", lambda: reveal(order, self._doors.secrets), self._stops)
+        found: dict[str, str] = self._pump.until("secrets", lambda: reveal(order, self._context.secrets), self._stops)
         self._output.hide(found.values())
         for name in sorted({names[variable] for variable, value in found.items() if is_short(value)}):
-            self._doors.machine.note(f"secret {name} is shorter than {SHORTEST} bytes: it is not hidden in this log")
+            self._context.machine.note(f"secret {name} is shorter than {SHORTEST} bytes: it is not hidden in this log")
         return {**order.env, **found}
 
     def _set_up(self, order: Order, kept: PreparedCode, env: Mapping[str, str]) -> None:
         """Run the setup. Its result is either complete or never used."""
-        machine, pump = self._doors.machine, self._pump
+        machine, pump = self._context.machine, self._pump
         try:
-            pump.until("venv", kept.begin, self._heed)
-            pump.until("code", lambda: self._fetch(order, kept.code), self._heed)
+            pump.until("venv", kept.begin, self._check_stop)
+            pump.until("code", lambda: self._fetch(order, kept.code), self._check_stop)
             machine.note(f"setup: {short(order.setup)}")
             start = self._output.size
             process = machine.start(
@@ -106,23 +108,23 @@ class Preparation:
                 raise Halted(halt)
             if code:
                 raise SetupFailed(code, self._output.last(_LAST, start))
-            pump.until("keep", kept.finish, self._heed)
+            pump.until("keep", kept.finish, self._check_stop)
         except BaseException:  # `Halted` too: a half-made environment must never look ready
             machine.clear()
             kept.drop()
             raise
 
-    def _heed(self) -> float:
+    def _check_stop(self) -> float:
         """The turn of everything that the time limit covers, except a command."""
-        return min(self._stops(), self._limit.heed())
+        return min(self._stops(), self._limit.check_stop())
 
     def _fetch(self, order: Order, code: str) -> None:
-        bundle, machine = order.bundle, self._doors.machine
+        bundle, machine = order.bundle, self._context.machine
         if bundle.type not in BUNDLES:
             raise BundleError(f"bundle is of type {bundle.type!r}, which this worker cannot unpack; upgrade it")
         data = b""
         if bundle.key:
-            data = persist(self._doors.clock, lambda: self._packed(bundle.key), self._pace.retry_s)
+            data = persist(self._context.clock, lambda: self._packed(bundle.key), self._pace.retry_s)
         if bundle.type == "tar":
             machine.unpack(data, bundle.digest, code)
         elif bundle.type == "git":
@@ -133,25 +135,25 @@ class Preparation:
     def _packed(self, key: str) -> bytes:
         """Return the bytes of a bundle. Its size is limited because a writer of bundles may write any size."""
         try:
-            return self._doors.bucket.read(key, PACKED_BYTES).data
+            return self._context.bucket.read(key, PACKED_BYTES).data
         except TooLarge as error:
             raise BundleError(f"{error}, as every bundle of ours has; launch anew") from error
 
     def _places(self, order: Order) -> ProcessPaths:
-        machine = self._doors.machine
-        output = output_url(order, self._doors)
+        machine = self._context.machine
+        output = output_url(order, self._context)
         return ProcessPaths(
             tmp=machine.tmp,
             progress=machine.progress,
-            world=machine.world,
+            peers=machine.peers,
             output=machine.place(output),
             checkpoint=machine.place(order.checkpoint_dir or f"{output}/checkpoints"),
         )
 
 
-def output_url(order: Order, doors: WorkerContext) -> str:
+def output_url(order: Order, context: WorkerContext) -> str:
     """Return the job's output folder: the one that its user named, or the default folder of its task in the bucket."""
-    return order.output_dir or f"{doors.outputs}/{layout.outputs(order.job, order.task)}"
+    return order.output_dir or f"{context.outputs}/{layout.outputs(order.job, order.task)}"
 
 
 _IN_IMAGE = {

@@ -15,25 +15,25 @@ from bastion.journal.logs import SegmentWriter
 from bastion.model import clocks, layout
 from bastion.model.clocks import ClockReading
 from bastion.model.codec import decode, encode
-from bastion.model.errors import Missing, RecordError, SecretError
+from bastion.model.errors import ObjectNotFound, RecordError, SecretError
 from bastion.model.state.state import Cause
-from bastion.model.stored.records import ORDER_BYTES_MAX, PAPER_BYTES_MAX, Claim, Facts, Member, Order, World
+from bastion.model.stored.records import ORDER_BYTES_MAX, RECORD_BYTES_MAX, Claim, Facts, Order, Peer, Peers
 from bastion.model.version import VERSION
 from bastion.platform.store_clock import StoreTime, read
 
 from .claim import claim_of
 from .exit_reason import TERMINATED, Unstartable, cause_of, fatal_line, no_room, short
-from .gpu_health import Health
-from .interfaces import Post, Process, WorkerContext, WorkerPace
+from .gpu_health import GpuHealth
+from .interfaces import Process, WorkerContext, WorkerIdentity, WorkerPace
 from .job_output import JobOutput
-from .output_folder import Keeping
+from .output_folder import OutputTarget
 from .preparation import IMAGE, EnvironmentIn, Preparation, begin, in_shell, output_url
 from .secrets import reveal
 from .spool import Spool
 from .supervision import Halt, Halted, StopWatch, Supervision, TimeLimit, has_left
 from .upload_pace import UploadPace
 from .work_loop import Chore, WorkLoop, persist
-from .worker_report import Reporter
+from .worker_report import FactsWriter
 
 NOTHING_DONE = 0
 SETUP_FAILED = 1
@@ -42,58 +42,62 @@ _PLAIN = WorkerPace()
 _ONCE_MORE = "the machine was started once more, which ended what ran on it"
 
 
-def run(post: Post, doors: WorkerContext, pace: WorkerPace = _PLAIN) -> int:
+def run(identity: WorkerIdentity, context: WorkerContext, pace: WorkerPace = _PLAIN) -> int:
     """Run this worker to its end. Return the exit code of the program: the process's own code if there was one."""
-    claim = claim_of(post, doors, pace)
+    claim = claim_of(identity, context, pace)
     if claim is None:
-        return stand_in(post, doors, pace, _ONCE_MORE) if post.creation else NOTHING_DONE
-    return _Worker(post, doors, pace, claim).run()
+        return stand_in(identity, context, pace, _ONCE_MORE) if identity.creation else NOTHING_DONE
+    return _Worker(identity, context, pace, claim).run()
 
 
-def stand_in(post: Post, doors: WorkerContext, pace: WorkerPace, why: str) -> int:
+def stand_in(identity: WorkerIdentity, context: WorkerContext, pace: WorkerPace, why: str) -> int:
     """End what the crashed worker of this machine left behind, and report its end if that worker had the claim."""
-    key = layout.claim(post.key, post.worker)
-    doors.machine.clear()
+    key = layout.claim(identity.key, identity.worker)
+    context.machine.clear()
     try:
         claim = decode(
-            persist(doors.clock, lambda: doors.bucket.read(key, PAPER_BYTES_MAX).data, pace.retry_s), Claim, key
+            persist(context.clock, lambda: context.bucket.read(key, RECORD_BYTES_MAX).data, pace.retry_s), Claim, key
         )
-    except (Missing, RecordError):  # a damaged claim does not show its owner: never report for another machine
+    except (ObjectNotFound, RecordError):  # a damaged claim does not show its owner: never report for another machine
         return NOTHING_DONE
-    if claim.void or claim.machine != post.machine:
+    if claim.void or claim.machine != identity.machine:
         return NOTHING_DONE
-    if persist(doors.clock, lambda: has_left(doors.bucket, post.key.job), pace.retry_s):
+    if persist(context.clock, lambda: has_left(context.bucket, identity.key.job), pace.retry_s):
         return NOTHING_DONE
-    return _Worker(post, doors, pace, claim).end_for(why)
+    return _Worker(identity, context, pace, claim).end_for(why)
 
 
 class _Worker:
-    def __init__(self, post: Post, doors: WorkerContext, pace: WorkerPace, claim: Claim) -> None:
-        bucket, clock, machine = doors.bucket, doors.clock, doors.machine
-        self._post, self._doors, self._pace, self._claim = post, doors, pace, claim
-        self._pump = WorkLoop(clock, doors.tasks, doors.say)
-        self._stops = StopWatch(bucket, post.key, clock, pace)
+    def __init__(self, identity: WorkerIdentity, context: WorkerContext, pace: WorkerPace, claim: Claim) -> None:
+        bucket, clock, machine = context.bucket, context.clock, context.machine
+        self._identity, self._context, self._pace, self._claim = identity, context, pace, claim
+        self._pump = WorkLoop(clock, context.tasks, context.say)
+        self._stops = StopWatch(bucket, identity.key, clock, pace)
         self._output = JobOutput(machine)
-        self._spool = Spool(self._output, SegmentWriter(bucket, layout.log(post.key, post.worker)), pace.spool_bytes)
-        self._watch = UploadPace(bucket, post.key, clock, pace, self._spool)
-        facts = Facts(phase="claimed", machine=post.machine, version=VERSION)
+        self._spool = Spool(
+            self._output, SegmentWriter(bucket, layout.log(identity.key, identity.worker)), pace.spool_bytes
+        )
+        self._watch = UploadPace(bucket, identity.key, clock, pace, self._spool)
+        facts = Facts(phase="claimed", machine=identity.machine, version=VERSION)
         self._time = StoreTime(clock)
-        self._reporter = Reporter(bucket, layout.facts(post.key, post.worker), machine, clock, facts, self._time.now)
+        self._reporter = FactsWriter(
+            bucket, layout.facts(identity.key, identity.worker), machine, clock, facts, self._time.now
+        )
         self._limit = TimeLimit(clock, None)
         self._beats = 0
         self._began: float | None = None
-        self._health = Health(doors.gpus, post.devices, clock, pace) if doors.gpus else None
+        self._health = GpuHealth(context.gpus, identity.devices, clock, pace) if context.gpus else None
         self._add_chores()
         self._add_looks_at_gpus()
 
     def run(self) -> int:
         try:
-            order = self._pump.until("order", self._read_order, self._stops.heed)
-            self._limit = TimeLimit(self._doors.clock, order.time_limit_s)
+            order = self._pump.until("order", self._read_order, self._stops.check_stop)
+            self._limit = TimeLimit(self._context.clock, order.time_limit_s)
             self._enter("setup")
             env = self._preparation().prepare(order)
-            world = self._gather(order)
-            process = self._start(order, world, env)
+            peers = self._gather(order)
+            process = self._start(order, peers, env)
         except Halted as halted:
             return self._end_unrun(halted.halt)
         except RecordError as wrong:
@@ -105,23 +109,23 @@ class _Worker:
 
     def end_for(self, why: str) -> int:
         """Finish the log and the facts of a crashed worker of this machine. Its processes are already killed."""
-        doors, pace = self._doors, self._pace
+        context, pace = self._context, self._pace
         self._hide_again()
-        persist(doors.clock, self._spool.resume, pace.retry_s)
-        persist(doors.clock, self._reporter.resume, pace.retry_s)
+        persist(context.clock, self._spool.resume, pace.retry_s)
+        persist(context.clock, self._reporter.resume, pace.retry_s)
         if self._reporter.facts.phase == "ended":
             return self._reporter.facts.exit_code or NOTHING_DONE
         return self._end(Cause.LOST, None, why, note=why)
 
     def _hide_again(self) -> None:
         """Hide again what the crashed worker hid in the output. If that is no longer known, hide all output."""
-        key = layout.order(self._post.key)
+        key = layout.order(self._identity.key)
         try:
             data = persist(
-                self._doors.clock, lambda: self._doors.bucket.read(key, ORDER_BYTES_MAX).data, self._pace.retry_s
+                self._context.clock, lambda: self._context.bucket.read(key, ORDER_BYTES_MAX).data, self._pace.retry_s
             )
-            self._output.hide(reveal(decode(data, Order, key), self._doors.secrets).values())
-        except Missing:
+            self._output.hide(reveal(decode(data, Order, key), self._context.secrets).values())
+        except ObjectNotFound:
             return  # nothing was ever started
         except (RecordError, SecretError):
             self._output.hide_all()
@@ -133,9 +137,9 @@ class _Worker:
         pump.add(Chore("report", self._reporter.report, lambda: self._reporter.period(pace.report_s)))
         pump.add(Chore("flush", self._spool.flush, self._watch.flush_period))
         pump.add(Chore("watch", self._watch.look, lambda: pace.watch_s, self._looked))
-        pump.add(Chore("notice", self._doors.notice, lambda: 0.0, self._noticed))
-        if self._doors.farewell is not None:
-            pump.add(Chore("farewell", self._doors.farewell, lambda: pace.retry_s, self._stops.bidden))
+        pump.add(Chore("notice", self._context.notice, lambda: 0.0, self._noticed))
+        if self._context.farewell is not None:
+            pump.add(Chore("farewell", self._context.farewell, lambda: pace.retry_s, self._stops.bidden))
 
     def _add_looks_at_gpus(self) -> None:
         health, pace, pump = self._health, self._pace, self._pump
@@ -167,10 +171,14 @@ class _Worker:
     def _beat(self) -> ClockReading | None:
         """Write a heartbeat. The first time, also read how the store dates it, to compare the clocks."""
         self._beats += 1
-        key, count, doors = layout.beat(self._post.key, self._post.worker), str(self._beats).encode(), self._doors
+        key, count, context = (
+            layout.beat(self._identity.key, self._identity.worker),
+            str(self._beats).encode(),
+            self._context,
+        )
         if not self._time.known:
-            return read(doors.bucket, doors.clock, key, count)
-        doors.bucket.write(key, count)
+            return read(context.bucket, context.clock, key, count)
+        context.bucket.write(key, count)
         return None
 
     def _timed(self, asked: ClockReading | None) -> None:
@@ -180,63 +188,63 @@ class _Worker:
         if self._began is not None and self._reporter.facts.started is None:
             self._reporter.change(started=self._time.at(self._began))
         if (problem := clocks.wrong(asked.off_s)) and not self._spool.closed:
-            self._doors.say(problem)
+            self._context.say(problem)
             with suppress(OSError):  # the disk is full; that is reported elsewhere
-                self._doors.machine.note(f"{problem}; the times of this try are by the store's clock")
+                self._context.machine.note(f"{problem}; the times of this try are by the store's clock")
 
     def _enter(self, phase: str, **facts: Any) -> None:
         self._reporter.change(phase=phase, **facts)
         self._pump.hurry("report")
 
     def _read_order(self) -> Order:
-        order: Order = self._when_there(layout.order(self._post.key), Order)
+        order: Order = self._when_there(layout.order(self._identity.key), Order)
         return order
 
     def _when_there(self, key: str, kind: type[Any]) -> Any:
         """Return a record of the bastion as soon as it exists."""
-        clock, pace = self._doors.clock, self._pace
+        clock, pace = self._context.clock, self._pace
         while True:
             try:
-                data = persist(clock, lambda: self._doors.bucket.read(key, ORDER_BYTES_MAX).data, pace.retry_s)
-            except Missing:
+                data = persist(clock, lambda: self._context.bucket.read(key, ORDER_BYTES_MAX).data, pace.retry_s)
+            except ObjectNotFound:
                 clock.sleep(pace.order_s)
                 continue
             return decode(data, kind, key)
 
     def _preparation(self) -> Preparation:
         return Preparation(
-            self._post,
-            self._doors,
+            self._identity,
+            self._context,
             self._pump,
             self._pace,
             output=self._output,
-            heed=self._stops.heed,
+            check_stop=self._stops.check_stop,
             limit=self._limit,
             see=self._see_through,
         )
 
-    def _gather(self, order: Order) -> World:
+    def _gather(self, order: Order) -> Peers:
         """Return the addresses of all workers. A gang waits for the bastion's list, so all start together."""
         if order.workers == 1:
-            return World(members=[Member(address=self._claim.address, port=self._claim.port)])
+            return Peers(members=[Peer(address=self._claim.address, port=self._claim.port)])
         self._enter("waiting")
-        key = layout.world(self._post.key)
-        world: World = self._pump.until("world", lambda: self._when_there(key, World), self._stops.heed)
-        if len(world.members) != order.workers:
-            raise RecordError(f"{key} names {len(world.members)} workers; the order has {order.workers}")
-        return world
+        key = layout.peers(self._identity.key)
+        peers: Peers = self._pump.until("world", lambda: self._when_there(key, Peers), self._stops.check_stop)
+        if len(peers.members) != order.workers:
+            raise RecordError(f"{key} names {len(peers.members)} workers; the order has {order.workers}")
+        return peers
 
-    def _start(self, order: Order, world: World, env: EnvironmentIn) -> Process:
-        machine = self._doors.machine
-        machine.write_world(encode(world))
-        environ, command = env(world), order.command
+    def _start(self, order: Order, peers: Peers, env: EnvironmentIn) -> Process:
+        machine = self._context.machine
+        machine.write_peers(encode(peers))
+        environ, command = env(peers), order.command
         argv = in_shell(order, machine, command, environ) if isinstance(command, str) else command
         try:
             process = begin(order, machine, argv, environ)
         except (OSError, ValueError) as error:
             raise Unstartable(argv[0], error) from error
         self._watch.started()
-        self._began = self._doors.clock.monotonic()
+        self._began = self._context.clock.monotonic()
         self._enter("running", started=self._time.now())
         self._pump.hurry("flush")
         return process
@@ -254,7 +262,7 @@ class _Worker:
     def _see_through(self, order: Order, process: Process) -> tuple[int, Halt | None]:
         """Wait until no process of the tree is left. Return the exit code, and the halt if something made it end."""
         supervision = Supervision(
-            process, self._doors.clock, self._stops, self._pace, limit=self._limit, grace_s=order.grace_s
+            process, self._context.clock, self._stops, self._pace, limit=self._limit, grace_s=order.grace_s
         )
         turn = self._turn(supervision)
         if guard := process.guard:
@@ -271,19 +279,21 @@ class _Worker:
         """Keep the files in the command's working folder that the order names, and list the others in the log."""
         if order.bundle.type == IMAGE:
             return  # the folder is the image's own, and was removed with its container
-        machine = self._doors.machine
+        machine = self._context.machine
 
         def keep() -> list[str]:
             # Do not create the folder: if a mounted bucket is away, its path belongs to another file system.
-            folder = output_url(order, self._doors).removeprefix("file://")
-            keeping = Keeping(globs=order.outputs, folder=folder, open=self._doors.store, worker=self._post.worker)
+            folder = output_url(order, self._context).removeprefix("file://")
+            keeping = OutputTarget(
+                globs=order.outputs, folder=folder, open=self._context.store, worker=self._identity.worker
+            )
             return list(keeping.finish(machine))
 
         try:
             for line in self._pump.until("outputs", keep):
                 machine.note(line)
         except OSError as error:  # a full disk must not lose the exit code of the command, which has ended
-            self._doors.say(f"files of the working folder: {error}")
+            self._context.say(f"files of the working folder: {error}")
 
     def _turn(self, supervision: Supervision) -> Callable[[], float]:
         def turn() -> float:
@@ -300,7 +310,7 @@ class _Worker:
         """Return what broke on a GPU since the worker began, after one last look that has little time."""
         if self._health is None:
             return ""
-        clock, pump, pace = self._doors.clock, self._pump, self._pace
+        clock, pump, pace = self._context.clock, self._pump, self._pace
         settled = clock.monotonic() + pace.errors_s  # the GPU error that broke the process may arrive after its end
         pump.until_true(lambda: clock.monotonic() >= settled, lambda: pace.errors_s)
         pump.hurry("gpus")
@@ -309,14 +319,14 @@ class _Worker:
 
     def _tell(self, told: Callable[[], bool], ended: float) -> None:
         """Run the loop until `told()`, at most `give_up_s` after the command's end: the bucket may be gone for good."""
-        clock, deadline = self._doors.clock, ended + self._pace.give_up_s
+        clock, deadline = self._context.clock, ended + self._pace.give_up_s
         self._pump.until_true(
             lambda: told() or clock.monotonic() >= deadline, lambda: max(0.0, deadline - clock.monotonic())
         )
 
     def _await_time(self) -> None:
         """Wait until the first heartbeat is dated, at most one beat: a quick command may end before that."""
-        clock, deadline = self._doors.clock, self._doors.clock.monotonic() + self._pace.beat_s
+        clock, deadline = self._context.clock, self._context.clock.monotonic() + self._pace.beat_s
         if not self._time.known:
             self._pump.hurry("beat")
         self._pump.until_true(
@@ -327,7 +337,7 @@ class _Worker:
         return fatal_line(self._output.last(_TAIL))
 
     def _end_unrun(self, halt: Halt) -> int:
-        self._doors.machine.clear()
+        self._context.machine.clear()
         return self._end(halt.cause, None, halt.reason)
 
     def _end_failed(self, error: Exception) -> int:
@@ -339,7 +349,7 @@ class _Worker:
 
     def _end(self, cause: Cause, code: int | None, message: str, note: str = "") -> int:
         """Store the log first and the facts last: a reader of the facts that sees the end also finds the whole log."""
-        ended = self._doors.clock.monotonic()
+        ended = self._context.clock.monotonic()
         self._spool.close(note)
         self._pump.hurry("flush")
         self._tell(lambda: self._spool.ended, ended)
@@ -347,8 +357,8 @@ class _Worker:
         self._enter("ended", cause=cause, exit_code=code, message=short(message), ended=self._time.at(ended))
         self._tell(lambda: self._reporter.told, ended)
         if not self._reporter.told:
-            self._doors.say(
-                f"the bucket did not answer for too long: nobody is told of the end; {self._doors.machine.leave()}"
+            self._context.say(
+                f"the bucket did not answer for too long: nobody is told of the end; {self._context.machine.leave()}"
             )
         if cause is Cause.LOST:
             return TERMINATED

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from bastion.model import layout
 from bastion.model.codec import decode
-from bastion.model.errors import Missing, RecordError
+from bastion.model.errors import ObjectNotFound, RecordError
 from bastion.model.interfaces import AttemptKey, Bucket, Clock
 from bastion.model.state.state import Cause
-from bastion.model.stored.records import PAPER_BYTES_MAX, StopOrder
+from bastion.model.stored.records import RECORD_BYTES_MAX, StopOrder
 
 from .exit_reason import KILLED
-from .interfaces import Farewell, Process, WorkerPace
-from .linux.bounds import Excess
+from .interfaces import Process, TerminationNotice, WorkerPace
+from .linux.bounds import BrokenBound
 
 SLEPT_S = 3600.0
 """A worker that has not looked for a stop order for so long has slept. Meanwhile its job may be ended and forgotten."""
@@ -31,7 +31,7 @@ def has_left(bucket: Bucket, job: str) -> bool:
     """
     try:
         bucket.read(layout.ended(job))
-    except Missing:
+    except ObjectNotFound:
         return False
     return True
 
@@ -94,8 +94,8 @@ class StopWatch:
         self._looks = number = self._looks + 1
         slept = self._clock.monotonic() - self._looked_at > SLEPT_S
         try:
-            order = decode(self._bucket.read(self._key, PAPER_BYTES_MAX).data, StopOrder, self._key)
-        except Missing:
+            order = decode(self._bucket.read(self._key, RECORD_BYTES_MAX).data, StopOrder, self._key)
+        except ObjectNotFound:
             return number, _FORGOTTEN if slept and has_left(self._bucket, self._job) else None
         except RecordError as wrong:
             return number, Halt(Cause.CANCELLED, str(wrong))
@@ -115,7 +115,7 @@ class StopWatch:
         self._noticed_after = self._looks
         self._leave_at = min(self._leave_at, self._clock.monotonic() + self._pace.notice_s)
 
-    def bidden(self, farewell: Farewell | None) -> None:
+    def bidden(self, farewell: TerminationNotice | None) -> None:
         """Take in a farewell of the machine; None if it has none."""
         if farewell is not None:
             self._farewell = Halt(Cause.LOST, farewell.reason, most_s=farewell.seconds)
@@ -137,7 +137,7 @@ class StopWatch:
         heard = self._clock.monotonic() + self._pace.notice_late_s
         return lambda: self.halt() is not None or (math.isinf(self._leave_at) and self._clock.monotonic() >= heard)
 
-    def heed(self) -> float:
+    def check_stop(self) -> float:
         """A turn of the work loop. Raises `Halted` when it is time to end."""
         halt = self.halt()
         if halt is not None:
@@ -168,7 +168,7 @@ class TimeLimit:
             return None
         return Halt(Cause.TIME_LIMIT, f"the time limit of {self._seconds:g} s is over")
 
-    def heed(self) -> float:
+    def check_stop(self) -> float:
         """A turn of the work loop. Raises `Halted` when the limit is over."""
         halt = self.halt()
         if halt is not None:
@@ -212,7 +212,7 @@ class Supervision:
         if self.halt is None and self._process.alive():
             self._notify(min(self._grace_s, self._pace.rest_grace_s))
 
-    def looked(self, excess: Excess | None) -> None:
+    def looked(self, excess: BrokenBound | None) -> None:
         """Take in a look at the bounds. A tree that breaks one gets no grace, and fails even after exit code 0."""
         if excess is None:
             return

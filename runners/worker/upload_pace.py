@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from bastion.model import layout
-from bastion.model.errors import Missing, TooLarge
+from bastion.model.errors import ObjectNotFound, TooLarge
 from bastion.model.interfaces import AttemptKey, Bucket, Clock
-from bastion.model.stored.records import PAPER_BYTES_MAX
+from bastion.model.stored.records import RECORD_BYTES_MAX
 
 from .interfaces import WorkerPace
 from .spool import Spool
@@ -45,8 +45,8 @@ class UploadPace:
         if self._pace.steady_flush_s <= self._pace.flush_s:
             return None
         try:
-            return self._bucket.read(self._key, PAPER_BYTES_MAX).version
-        except (Missing, TooLarge):
+            return self._bucket.read(self._key, RECORD_BYTES_MAX).version
+        except (ObjectNotFound, TooLarge):
             return None
 
     def looked(self, version: str | None) -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from bastion.model.codec import decode, encode
-from bastion.model.errors import BucketError, Missing, RecordError
+from bastion.model.errors import BucketError, ObjectNotFound, RecordError
 from bastion.model.interfaces import Bucket, Clock
-from bastion.model.stored.records import PAPER_BYTES_MAX, Facts
+from bastion.model.stored.records import RECORD_BYTES_MAX, Facts
 
 from .interfaces import WorkerMachine
 from .progress import Progress
@@ -21,7 +21,7 @@ QUIET_AFTER, QUIET_TIMES = 30, 5
 """The factor on the pause between reports, after `QUIET_AFTER` reports without news."""
 
 
-class Slot:
+class OwnedObject:
     """An object with this one writer. A late write cannot undo a newer one, because versions are compared."""
 
     def __init__(self, bucket: Bucket, key: str) -> None:
@@ -33,8 +33,8 @@ class Slot:
     def read(self) -> bytes:
         """Return what the object holds; empty if there is none. Raises `BucketError`."""
         try:
-            return self._bucket.read(self.key, PAPER_BYTES_MAX).data
-        except Missing:
+            return self._bucket.read(self.key, RECORD_BYTES_MAX).data
+        except ObjectNotFound:
             return b""
 
     def put(self, data: bytes) -> None:
@@ -52,7 +52,7 @@ class Slot:
             return version
         try:
             stored = self._bucket.read(self.key)  # it may be an earlier write of ours whose answer was lost
-        except Missing as missing:
+        except ObjectNotFound as missing:
             self._version = None
             raise BucketError(f"{self.key} was removed; it is written anew") from missing
         if stored.data == data:
@@ -63,7 +63,7 @@ class Slot:
         return version
 
 
-class Reporter:
+class FactsWriter:
     """The facts of the worker. `report` is a task; all else belongs to the worker's loop."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Reporter:
         """Keep the inputs. `now` returns the store's time, or None while it is unknown."""
         self._now = now
         self.facts = facts
-        self._slot = Slot(bucket, key)
+        self._slot = OwnedObject(bucket, key)
         self._machine = machine
         self._clock = clock
         self._progress = Progress()

@@ -14,10 +14,10 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from bastion.launcher.logs.log_lines import Choice
-from bastion.launcher.logs.task_follower import FollowContext, Screen, follow
+from bastion.launcher.logs.log_lines import LogSelection
+from bastion.launcher.logs.task_follower import FollowContext, FollowOutput, follow
 from bastion.launcher.read.job_lookup import find
-from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.reader import BastionReader
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.stores.counting import CountingBucket
 from bastion.stores.opening import open_part
@@ -54,9 +54,15 @@ class Crowd:
         """Be one of them."""
         bucket, clock, tasks = Words(self._inner), SystemClock(), ThreadTasks(width=1)
         self.buckets.append(bucket)
-        reader = Reader(bucket, clock, tasks)
+        reader = BastionReader(bucket, clock, tasks)
         doors = FollowContext(bucket=bucket, clock=clock, tasks=tasks, reader=reader)
-        follow(doors, find(self.job, reader.look()), 0, Choice(tail=0), Screen(lines=self._see, note=self._complain))
+        follow(
+            doors,
+            find(self.job, reader.look()),
+            0,
+            LogSelection(tail=0),
+            FollowOutput(lines=self._see, note=self._complain),
+        )
 
     def __post_init__(self) -> None:
         self._inner = open_part(self.url)

@@ -26,7 +26,7 @@ from bastion.service.maintenance import ServiceContext
 from bastion.service.tick import Bastion
 from bastion.stores.counting import CountingBucket
 from bastion.stores.gcs import GcsBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from tests.bench.bastion.folder import fresh_folder
 from tests.bench.rows import Row
 from tests.bench.stage import run_until
@@ -88,7 +88,7 @@ def _stage(folder: Path, address: str) -> Iterator[tuple[Bastion, CountingBucket
     os.environ["STORAGE_EMULATOR_HOST"] = address
     with storage.Client() as client:
         client.create_bucket("followers")
-    bucket = CountingBucket(Prefixed(GcsBucket("gs://followers"), "b"))
+    bucket = CountingBucket(PrefixedBucket(GcsBucket("gs://followers"), "b"))
     ids, clock, tasks = RandomIds(), SystemClock(), ThreadTasks()
     runner = LocalRunner(
         scope=f"bench-{os.getpid()}", bucket_url=bucket.url, work_root=folder, ids=ids, clock=clock, given={"v4": 1}

@@ -13,7 +13,7 @@ from bastion.journal import recover, retirement
 from bastion.journal.journal import Journal
 from bastion.journal.snapshot import FAR, FAR_BYTES
 from bastion.model import layout
-from bastion.model.interfaces import Bucket, Stat, Stored
+from bastion.model.interfaces import Bucket, Stat, StoredObject
 from bastion.model.job.spec import JobSpec
 from bastion.model.layout import job_id
 from bastion.model.settings.config import Config, render
@@ -32,7 +32,7 @@ from bastion.model.stored.events import (
 )
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from tests.bench import jobs
 
 EVENTS = 1_000_000
@@ -49,7 +49,7 @@ class Quick:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._inner: Bucket = Prefixed(LocalBucket(f"file://{folder}", create=True), "b")
+        self._inner: Bucket = PrefixedBucket(LocalBucket(f"file://{folder}", create=True), "b")
         self.url = self._inner.url
         self._made: set[str] = set()
         self.written = 0
@@ -65,7 +65,7 @@ class Quick:
         self.written += len(data)
         return "1"
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         return self._inner.read(key, limit)
 
     def replace(self, key: str, data: bytes, version: str) -> str | None:

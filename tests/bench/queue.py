@@ -21,7 +21,7 @@ from bastion.quota.quota_file import parse
 from bastion.schedule.decision_record import decided
 from bastion.schedule.lifecycle import settle_one
 from bastion.schedule.pending import PendingJobs
-from bastion.schedule.plan import Inputs, plan
+from bastion.schedule.plan import DecisionInputs, plan
 from tests.bench import jobs
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -35,8 +35,8 @@ class Crowd:
 
     def __init__(self, pending: int) -> None:
         capacity = {kind: units * pending // 10 for kind, units in UNITS_A_JOB.items()}
-        self._inputs = Inputs(quota=parse(jobs.quota(capacity)), config=Config())
-        self._state, self._lineup, self._rng = State(now=NOW), PendingJobs(), Random(1)
+        self._inputs = DecisionInputs(quota=parse(jobs.quota(capacity)), config=Config())
+        self._state, self._pending, self._rng = State(now=NOW), PendingJobs(), Random(1)
         self._number = self._index = 0
         self._live: deque[tuple[str, int]] = deque()
         self._now = NOW
@@ -73,7 +73,7 @@ class Crowd:
 
     def _decide(self) -> float:
         began = time.process_time()
-        answer = decided(self._state, self._inputs, self._now, lambda _job, _start: ("local", 1), self._lineup)
+        answer = decided(self._state, self._inputs, self._now, lambda _job, _start: ("local", 1), self._pending)
         taken = time.process_time() - began
         for event in answer.events:
             self._add(event)
@@ -102,7 +102,7 @@ class Crowd:
         if self._index == AT_ONCE:
             self._state.seq, self._index = self._state.seq + 1, 0
         apply(self._state, event, self._state.seq, self._index)
-        self._lineup.note(self._state, event)
+        self._pending.note(self._state, event)
         self._index += 1
 
 

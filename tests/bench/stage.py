@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bastion.model import layout
-from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Bucket, Machine, MachineExistence, Placement
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.quota.resources import Resources
 from bastion.service import loop
 from bastion.service.maintenance import ServiceContext
 from bastion.service.tick import Bastion
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from tests.bench.bastion.folder import fresh_folder
 
 CONFIG = b"poll = 0.5\n"
@@ -54,8 +54,8 @@ class StillFleet:
     def waiting(self) -> Mapping[AttemptKey, str]:
         return {}
 
-    def look(self, machine: str) -> Sight:
-        return Sight.GONE
+    def look(self, machine: str) -> MachineExistence:
+        return MachineExistence.GONE
 
     def sweep(self) -> None:
         pass
@@ -65,7 +65,7 @@ class StillFleet:
 def local_bucket() -> Iterator[tuple[Bucket, Path]]:
     """A bastion's part of a fresh bucket on this machine's disk, and its folder."""
     with fresh_folder() as folder:
-        bucket = Prefixed(LocalBucket(f"file://{folder}", create=True), "b")
+        bucket = PrefixedBucket(LocalBucket(f"file://{folder}", create=True), "b")
         yield bucket, folder / "b"
 
 

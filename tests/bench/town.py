@@ -15,7 +15,7 @@ import psutil
 from bastion.journal import recover
 from bastion.model import layout
 from bastion.model.codec import decode, encode
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.model.interfaces import Ids
 from bastion.model.job.spec import JobSpec
 from bastion.model.layout import job_id
@@ -24,7 +24,7 @@ from bastion.model.stored.requests import Submit
 from bastion.model.stored.status import Status
 from bastion.platform.system import RandomIds
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from tests.bench.bastion.folder import fresh_folder
 
 PATIENCE_S = 300.0
@@ -37,7 +37,7 @@ class Town:
         self.home = home
         self.url = f"file://{home / 'bucket'}"
         self.folder = home / "bucket" / "b"
-        self.bucket = Prefixed(LocalBucket(self.url, create=True), "b")
+        self.bucket = PrefixedBucket(LocalBucket(self.url, create=True), "b")
         self.ids: Ids = RandomIds()
         self.environ = {
             **os.environ,
@@ -77,7 +77,7 @@ class Town:
         """The bastion's last sign of life."""
         try:
             return decode(self.bucket.read(layout.STATUS).data, Status, layout.STATUS)
-        except Missing:
+        except ObjectNotFound:
             return None
 
     def state(self) -> State:

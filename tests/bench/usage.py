@@ -13,7 +13,7 @@ from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CapacityChanged, Claimed, Ended, Exited, FileChanged, Gone, Started, Submitted
-from bastion.model.stored.journal_object import Holes, pack
+from bastion.model.stored.journal_object import Gaps, pack
 from bastion.platform.system import ThreadTasks
 from bastion.schedule.ledger import BY
 from bastion.schedule.ledger_table import entry_lines
@@ -38,7 +38,7 @@ def rows() -> list[Row]:
             seq += 1
         before = _memory()
         with lap() as taken:
-            ledger = read_ledger(bucket, Window(BEGAN, BEGAN + seq * EACH), BY["project"], ThreadTasks().map, Holes())
+            ledger = read_ledger(bucket, Window(BEGAN, BEGAN + seq * EACH), BY["project"], ThreadTasks().map, Gaps())
             lines = entry_lines(ledger, "project")
         assert sum(line.starts for line in lines) > EVENTS // 7
     return [

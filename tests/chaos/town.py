@@ -35,7 +35,7 @@ class Failed(Exception):
 class Crew:
     """One machine's processes: the worker, its keeper, and the user's."""
 
-    name: render.Name
+    name: render.LocalMachineName
     keeper: int | None
     worker: int | None
     users: tuple[int, ...]
@@ -101,7 +101,7 @@ class Town:
 
     def crews(self) -> list[Crew]:
         """All machines with live processes."""
-        found: dict[str, list[process_marks.Marked]] = {}
+        found: dict[str, list[process_marks.MarkedProcess]] = {}
         for process in process_marks.scan():
             name = render.parse(process.machine)
             if name is not None and name.scope == mark(BASTION, self.bucket.url):
@@ -164,7 +164,7 @@ class Town:
             self.known.append(json.loads(out)["id"])
 
 
-def _crew(name: render.Name | None, processes: list[process_marks.Marked]) -> Crew:
+def _crew(name: render.LocalMachineName | None, processes: list[process_marks.MarkedProcess]) -> Crew:
     assert name is not None
     ours = {process.pid for process in processes if not process.users}
     worker = next((pid for pid in ours if _parent(pid) in ours), None)

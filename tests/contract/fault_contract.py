@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from bastion.model.errors import BastionError, BucketError, Denied
+from bastion.model.errors import AccessDenied, BastionError, BucketError
 from bastion.model.interfaces import Bucket
 from bastion.stores.create_once import create_once
 from bastion.testing.fleets import until
@@ -144,7 +144,7 @@ class FaultContract:
         self, proxy: FaultProxy, bucket: Bucket, verb: str
     ) -> None:
         proxy.always = Refuse(403, "ann@example.com does not have storage.objects.do access")
-        with pytest.raises(Denied, match=r"(new|old|'').*storage\.objects\.do") as told:
+        with pytest.raises(AccessDenied, match=r"(new|old|'').*storage\.objects\.do") as told:
             ASKS[verb](bucket)
         assert len(proxy.requests) == 1
         assert len(str(told.value).splitlines()) == 1

@@ -11,10 +11,10 @@ from bastion.model.errors import RunnerError
 from bastion.model.interfaces import AttemptKey
 from bastion.platform import host
 from bastion.platform.system import RandomIds, SystemClock
-from bastion.runners.local.registry import Entry, Registry
+from bastion.runners.local.registry import Registry, RegistryEntry
 from bastion.runners.local.runner import LocalRunner
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from bastion.testing.fleets import ProcessFleet
 
 _SCOPE = f"test-{os.getpid()}"
@@ -25,7 +25,7 @@ class LocalFleet(ProcessFleet):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.bucket = Prefixed(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
+        self.bucket = PrefixedBucket(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
         self._scans, self._away = 0, False
         self.runner = self.again()
 
@@ -35,7 +35,7 @@ class LocalFleet(ProcessFleet):
     def stranger(self) -> LocalRunner:
         return self.made(f"another-{_SCOPE}")
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[RegistryEntry]:
         """What the registry of this fleet holds."""
         return Registry(self.folder / "machines", host.boot()).entries()
 
@@ -72,7 +72,7 @@ class LocalFleet(ProcessFleet):
             self.runner.delete(machine.id)
         self.until(lambda: not self.runner.list(), "the end of all machines")
 
-    def _scan(self, registry: Registry) -> list[Entry]:
+    def _scan(self, registry: Registry) -> list[RegistryEntry]:
         self._scans += 1
         if self._away:
             raise RunnerError("what runs on this machine cannot be read")

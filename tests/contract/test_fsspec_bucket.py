@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from bastion.model.errors import BucketError, Denied, UsageError
+from bastion.model.errors import AccessDenied, BucketError, UsageError
 from bastion.model.interfaces import Bucket
 from bastion.stores import fsspec
-from bastion.stores.conformance.suite import FENCES, QUICK, UNSAFE, prove
+from bastion.stores.conformance.suite import LEADERSHIP, QUICK, UNSAFE, prove
 from bastion.stores.fsspec import FsspecBucket
 from tests.contract.bucket_contract import BucketContract
 from tests.support.flat import STORES, Flat, Objects, Refused, registered
@@ -35,7 +35,7 @@ class TestFsspecBucket(BucketContract):
 
 
 def problems(bucket: Bucket) -> dict[str, str]:
-    return {found.name: found.problem for found in prove(lambda: bucket, FENCES, QUICK) if found.problem}
+    return {found.name: found.problem for found in prove(lambda: bucket, LEADERSHIP, QUICK) if found.problem}
 
 
 def test_a_store_that_keeps_its_promises_has_no_problems_and_nothing_is_left() -> None:
@@ -64,7 +64,7 @@ def test_a_store_without_swaps_is_found_out(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_advice_is_to_keep_no_bastion_there() -> None:
     advice = {
-        found.advice for found in prove(lambda: FsspecBucket("overwriting://b/x"), FENCES, QUICK) if found.problem
+        found.advice for found in prove(lambda: FsspecBucket("overwriting://b/x"), LEADERSHIP, QUICK) if found.problem
     }
     assert UNSAFE in advice
 
@@ -84,7 +84,9 @@ def test_what_fails_for_a_moment_is_asked_again(monkeypatch: pytest.MonkeyPatch)
     assert failures == []
 
 
-@pytest.mark.parametrize(("status", "kind"), [(403, Denied), (401, Denied), (400, BucketError), (503, BucketError)])
+@pytest.mark.parametrize(
+    ("status", "kind"), [(403, AccessDenied), (401, AccessDenied), (400, BucketError), (503, BucketError)]
+)
 def test_what_fails_for_good_is_told(monkeypatch: pytest.MonkeyPatch, status: int, kind: type[BucketError]) -> None:
     def refuse(self: Flat, objects: Objects, path: str, mode: str, how: object) -> None:
         raise Refused(status)

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from google.cloud import storage
 
-from bastion.model.errors import Denied, Missing, NoBucket, UsageError
+from bastion.model.errors import AccessDenied, BucketNotFound, ObjectNotFound, UsageError
 from bastion.stores.gcs import GcsBucket
 from tests.contract.fault_contract import ASKS, FaultContract
 from tests.support.faultproxy import FaultProxy, Refuse
@@ -46,7 +46,7 @@ class TestGcsFaults(FaultContract):
 def test_stale_credentials_are_told_with_the_way_to_new_ones(proxy: FaultProxy, bucket: GcsBucket, verb: str) -> None:
     """Not `read`: there google-auth drops the answer's open connection on the floor when it cannot refresh."""
     proxy.always = Refuse(401)
-    with pytest.raises(Denied, match="run: gcloud auth application-default login"):
+    with pytest.raises(AccessDenied, match="run: gcloud auth application-default login"):
         ASKS[verb](bucket)
     assert len(proxy.requests) == 1
 
@@ -54,7 +54,7 @@ def test_stale_credentials_are_told_with_the_way_to_new_ones(proxy: FaultProxy, 
 @pytest.mark.parametrize("verb", ["read", "create", "write", "list"])
 def test_a_missing_bucket_is_told(proxy: FaultProxy, verb: str) -> None:
     bucket = GcsBucket(f"gs://b-{uuid4()}/prefix")
-    with pytest.raises(NoBucket, match="no such bucket; create it: gcloud storage buckets create gs://b-"):
+    with pytest.raises(BucketNotFound, match="no such bucket; create it: gcloud storage buckets create gs://b-"):
         ASKS[verb](bucket)
     bucket.close()
 
@@ -63,7 +63,7 @@ def test_once_the_bucket_was_seen_a_missing_object_costs_one_request(proxy: Faul
     counts = []
     for _ in range(2):
         proxy.requests.clear()
-        with pytest.raises(Missing):
+        with pytest.raises(ObjectNotFound):
             bucket.read("nowhere")
         counts.append(len(proxy.requests))
     assert counts == [2, 1]
@@ -90,7 +90,7 @@ def test_a_long_prefix_is_refused_so_that_every_key_fits() -> None:
 def test_without_credentials_one_line_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere.json")
-    with pytest.raises(Denied, match="gcloud auth application-default login"):
+    with pytest.raises(AccessDenied, match="gcloud auth application-default login"):
         GcsBucket("gs://bucket")
 
 

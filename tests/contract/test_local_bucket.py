@@ -16,7 +16,7 @@ from threading import Event
 
 import pytest
 
-from bastion.model.errors import Denied, Missing, NoBucket, UsageError
+from bastion.model.errors import AccessDenied, BucketNotFound, ObjectNotFound, UsageError
 from bastion.model.interfaces import Bucket
 from bastion.stores.conformance.races import race
 from bastion.stores.local import LocalBucket
@@ -26,7 +26,7 @@ _FILL = """
 import sys
 from pathlib import Path
 from bastion.stores.local import LocalBucket
-from bastion.model.errors import Full
+from bastion.model.errors import StoreFull
 bucket = LocalBucket("file://" + sys.argv[1])
 bucket.write("old", b"old")
 for put in (bucket.create, bucket.write):
@@ -177,12 +177,12 @@ def test_what_no_key_can_name_is_neither_listed_nor_read(folder: Path, bucket: B
     (folder / "d/dir%object").mkdir()
     assert [stat.key for stat in bucket.list("")] == ["d/good"]
     for key in ("d/link", "d/pipe"):
-        with pytest.raises(Missing):
+        with pytest.raises(ObjectNotFound):
             bucket.read(key)
 
 
 def test_a_missing_folder_is_no_bucket(folder: Path, bucket: Bucket) -> None:
-    with pytest.raises(NoBucket, match="no such folder"):
+    with pytest.raises(BucketNotFound, match="no such folder"):
         LocalBucket(f"file://{folder}/deeper")
     shutil.rmtree(folder)
     asks: list[Callable[[], object]] = [
@@ -194,7 +194,7 @@ def test_a_missing_folder_is_no_bucket(folder: Path, bucket: Bucket) -> None:
         lambda: list(bucket.list("a/")),
     ]
     for ask in asks:
-        with pytest.raises(NoBucket, match="no such folder"):
+        with pytest.raises(BucketNotFound, match="no such folder"):
             ask()
     assert not folder.exists()
 
@@ -202,7 +202,7 @@ def test_a_missing_folder_is_no_bucket(folder: Path, bucket: Bucket) -> None:
 def test_a_file_is_no_bucket(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     for create in (False, True):
-        with pytest.raises(NoBucket):
+        with pytest.raises(BucketNotFound):
             LocalBucket(f"file://{tmp_path}/file", create=create)
 
 
@@ -228,7 +228,7 @@ def test_missing_rights_are_denied_and_reading_goes_on() -> None:
                 lambda: LocalBucket(f"file://{folder}/deeper", create=True),
             ]
             for ask in asks:
-                with pytest.raises(Denied, match="permission denied; ask the folder's owner"):
+                with pytest.raises(AccessDenied, match="permission denied; ask the folder's owner"):
                     ask()
         assert bucket.read("a/b").data == b"1"
 
@@ -245,9 +245,9 @@ def test_a_listing_reads_only_folders_that_can_hold_what_is_asked_for() -> None:
             assert [stat.key for stat in reader.list("c")] == ["c/1"]
             assert [stat.key for stat in reader.list("b/o")] == ["b/open/1"]
             assert [stat.key for stat in reader.list("", after="b/o")] == ["b/open/1", "c/1"]
-            with pytest.raises(Denied):
+            with pytest.raises(AccessDenied):
                 list(reader.list(""))
-            with pytest.raises(Denied):
+            with pytest.raises(AccessDenied):
                 list(reader.list("b/", after="b/closed/0"))
         (folder / "a/closed").chmod(0o755)
         (folder / "b/closed").chmod(0o755)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion.model.errors import BucketError, Missing, NoBucket
+from bastion.model.errors import BucketError, BucketNotFound, ObjectNotFound
 from bastion.stores.local import LocalBucket
 
 ASKS: dict[str, Callable[[LocalBucket], object]] = {
@@ -82,7 +82,7 @@ def test_it_may_come_back_under_another_device_and_inode(folder: Path, bucket: L
 
 def test_a_folder_that_is_not_there_at_all_is_none(folder: Path, bucket: LocalBucket, away: Path) -> None:
     folder.rmdir()
-    with pytest.raises(NoBucket, match="there is no such folder"):
+    with pytest.raises(BucketNotFound, match="there is no such folder"):
         bucket.read("j/1")
 
 
@@ -137,5 +137,5 @@ def test_dates_that_ran_ahead_are_seen_and_healed(folder: Path, bucket: LocalBuc
     assert bucket.ahead_s() < 60
     version = bucket.write("j/3", b"")
     assert int(version.split("-")[0]) // 1000 < now_us + 3_600_000_000
-    with pytest.raises(Missing):
+    with pytest.raises(ObjectNotFound):
         bucket.read("j/4")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.stores.local import LocalBucket
 
 PATIENCE_S = 0.05
@@ -20,7 +20,7 @@ PATIENCE_S = 0.05
 _SLEEPER = """
 import fcntl, os, signal, sys
 from bastion.stores.local import LocalBucket
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 
 url, verb, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
 bucket, armed = LocalBucket(url), False
@@ -92,7 +92,7 @@ def wakes(sleeper: subprocess.Popen[str]) -> str:
 def content(bucket: LocalBucket, key: str) -> bytes | None:
     try:
         return bucket.read(key).data
-    except Missing:
+    except ObjectNotFound:
         return None
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from bastion.journal import logs
 from bastion.model import layout
-from bastion.model.interfaces import Sight
+from bastion.model.interfaces import MachineExistence
 from bastion.model.state.state import Cause
 from bastion.platform import host
 from bastion.testing.fleets import workers
@@ -55,7 +55,7 @@ def test_what_was_printed_is_in_the_log_of_a_worker_that_was_killed(fleet: Local
     assert lines == [f"line {i + 1}" for i in range(len(lines))]
     assert logs.survey(fleet.bucket, layout.log(KEY, 0)).ended
     assert not host.is_alive(int(daemon))
-    assert stage.runner.look(machine.id) is Sight.GONE
+    assert stage.runner.look(machine.id) is MachineExistence.GONE
 
 
 def test_a_worker_without_its_keeper_goes_on_and_hears_a_notice(fleet: LocalFleet) -> None:

@@ -19,7 +19,7 @@ from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import AttemptKey, Placement, Sight
+from bastion.model.interfaces import AttemptKey, MachineExistence, Placement
 from bastion.model.job.spec import BundleRef
 from bastion.model.state.state import Cause
 from bastion.model.stored.gpu_facts import Gpu as GpuFacts
@@ -132,7 +132,7 @@ def test_delete_kills_a_daemon_that_cleared_its_environment(fleet: LocalFleet) -
     machine = stage.machine()
     stage.runner.delete(machine.id)
     fleet.until(lambda: not host.is_alive(pid), "the daemon's death")
-    fleet.until(lambda: stage.runner.look(machine.id) is Sight.GONE, "the machine's end")
+    fleet.until(lambda: stage.runner.look(machine.id) is MachineExistence.GONE, "the machine's end")
 
 
 def test_a_gigabyte_of_output_arrives_whole(fleet: LocalFleet) -> None:
@@ -208,7 +208,7 @@ def test_a_job_outlives_a_bucket_that_is_away_and_all_arrives_later(fleet: Local
     (tmp_path / "bucket").rename(tmp_path / "away")
     (tmp_path / "go").touch()
     fleet.until((tmp_path / "end").exists, "the end of the job")
-    assert stage.runner.look(machine.id) is Sight.THERE
+    assert stage.runner.look(machine.id) is MachineExistence.THERE
     (tmp_path / "away").rename(tmp_path / "bucket")
     assert stage.ended().cause is Cause.OK
     assert stage.log() == "started\n" + "".join(f"line {n}\n" for n in range(3000))

@@ -14,14 +14,14 @@ import pytest
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import Sight
+from bastion.model.interfaces import MachineExistence
 from bastion.platform import host
 from bastion.platform.system import SystemClock
 from bastion.runners.local import machine_guard as guards
 from bastion.runners.local import render
 from bastion.runners.local.machine_guard import MachineGuard
-from bastion.runners.local.registry import COMMAND, KEEPER, WORKER, Paper, Registry, register
-from bastion.runners.local.render import Name
+from bastion.runners.local.registry import COMMAND, KEEPER, WORKER, MachineRecord, Registry, register
+from bastion.runners.local.render import LocalMachineName
 from bastion.runners.local.runner import LocalRunner
 from bastion.runners.worker.linux import machine_cgroup
 from bastion.runners.worker.linux import process_tree as families
@@ -29,7 +29,7 @@ from bastion.testing.fleets import until, workers
 from bastion.testing.stage import KEY, SAVES, WAIT, Stage, order, placement
 from tests.contract.local_fleet import LocalFleet
 
-NAME = Name("b-1", KEY, 0, 1, "n0")
+NAME = LocalMachineName("b-1", KEY, 0, 1, "n0")
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_a_mark_that_lies_is_a_part_of_its_job_and_ends_with_it(fleet: LocalFlee
     liar = written(tmp_path / "liar")
     assert stage.runner.list() == fleet.again().list() == [machine]
     assert machine.epoch == 1
-    assert stage.runner.look(f"{machine.id.split('|')[0]}|j-00000000/0/0/0@999999999.dead") is Sight.GONE
+    assert stage.runner.look(f"{machine.id.split('|')[0]}|j-00000000/0/0/0@999999999.dead") is MachineExistence.GONE
     stage.runner.delete(machine.id)
     fleet.until(lambda: not host.is_alive(liar), "the end of the liar")
     assert stage.runner.list() == []
@@ -88,7 +88,7 @@ def test_what_outlives_its_worker_holds_its_units_until_it_is_ended(
     (tmp_path / "seen").touch()
     fleet.until(lambda: not workers(machine.id), "the end of the worker and its keeper")
     assert stage.runner.list() == [machine]
-    assert stage.runner.look(machine.id) is Sight.THERE
+    assert stage.runner.look(machine.id) is MachineExistence.THERE
     assert host.is_alive(left)
     stage.runner.delete(machine.id)
     fleet.until(lambda: not host.is_alive(left), "the end of what was left")
@@ -110,8 +110,8 @@ def test_this_machine_has_a_group_for_each_that_it_starts(fleet: LocalFleet) -> 
 def test_a_bastion_that_fell_before_the_start_leaves_nothing_and_a_late_worker_does_nothing(fleet: LocalFleet) -> None:
     stage = Stage(fleet)
     registry = Registry(fleet.folder / "machines", host.boot())
-    name = Name(fleet.runner.scope, KEY, 0, 1, "n0")
-    entry = registry.add(name, Paper(str(name), registry.boot))
+    name = LocalMachineName(fleet.runner.scope, KEY, 0, 1, "n0")
+    entry = registry.add(name, MachineRecord(str(name), registry.boot))
     stage.bucket.write(layout.order(KEY), encode(order(KEY, "echo ran")))
     assert stage.runner.list() == []
     assert not entry.folder.exists()
@@ -121,7 +121,7 @@ def test_a_bastion_that_fell_before_the_start_leaves_nothing_and_a_late_worker_d
     assert stage.claim() is None
 
 
-def command(fleet: LocalFleet, name: Name, **more: object) -> list[str]:
+def command(fleet: LocalFleet, name: LocalMachineName, **more: object) -> list[str]:
     """A worker's words, as a bastion starts it."""
     folder = fleet.folder / "work" / name.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -130,9 +130,9 @@ def command(fleet: LocalFleet, name: Name, **more: object) -> list[str]:
 
 def test_a_worker_of_an_older_bastion_is_taken_in(fleet: LocalFleet) -> None:
     stage = Stage(fleet)
-    name = Name(fleet.runner.scope, KEY, 0, 1, "n0")
+    name = LocalMachineName(fleet.runner.scope, KEY, 0, 1, "n0")
     stage.bucket.write(layout.order(KEY), encode(order(KEY, SAVES)))
-    stranger = Name(fleet.runner.scope, KEY, 1, 1, "n1")  # of which there is no work folder
+    stranger = LocalMachineName(fleet.runner.scope, KEY, 1, 1, "n1")  # of which there is no work folder
     environ = render.environment(os.environ, name, ["3"])
     with (
         subprocess.Popen(command(fleet, name), env=environ, start_new_session=True) as worker,
@@ -151,7 +151,7 @@ def test_a_worker_of_an_older_bastion_is_taken_in(fleet: LocalFleet) -> None:
 
 
 def test_only_the_very_process_counts_and_not_a_later_one_of_its_pid(registry: Registry) -> None:
-    entry = registry.add(NAME, Paper(str(NAME), registry.boot))
+    entry = registry.add(NAME, MachineRecord(str(NAME), registry.boot))
     guard = MachineGuard(registry=registry, clock=SystemClock())
     (entry.folder / f"{KEEPER}-{os.getpid()}-12345").touch()
     assert not guard.lives(entry)
@@ -163,7 +163,7 @@ def test_only_the_very_process_counts_and_not_a_later_one_of_its_pid(registry: R
 
 
 def test_an_entry_of_before_the_system_started_is_of_nobody(registry: Registry) -> None:
-    entry = registry.add(NAME, Paper(str(NAME), "another boot"))
+    entry = registry.add(NAME, MachineRecord(str(NAME), "another boot"))
     register(entry.folder, KEEPER, os.getpid())
     guard = MachineGuard(registry=registry, clock=SystemClock())
     assert not guard.lives(entry)
@@ -172,7 +172,7 @@ def test_an_entry_of_before_the_system_started_is_of_nobody(registry: Registry) 
 
 def test_what_is_no_entry_is_passed_over_and_what_cannot_be_read_is_told(registry: Registry, tmp_path: Path) -> None:
     assert registry.entries() == []
-    entry = registry.add(NAME, Paper(str(NAME), registry.boot))
+    entry = registry.add(NAME, MachineRecord(str(NAME), registry.boot))
     (registry.root / "another").mkdir()
     (registry.root / "rubbish").mkdir()
     (registry.root / "rubbish" / "machine.json").write_bytes(b"{")
@@ -191,7 +191,7 @@ def test_stop_and_delete_leave_alone_what_is_not_just_this_machine(fleet: LocalF
     for other in (f"another|{rest}", machine.id.replace("@1.", "@2."), machine.id.replace("/0@", "/1@"), "no id"):
         stage.runner.stop(other)
         stage.runner.delete(other)
-        assert stage.runner.look(other) is Sight.GONE
+        assert stage.runner.look(other) is MachineExistence.GONE
     assert stage.machines() == [machine]
 
 
@@ -201,7 +201,7 @@ FORKS = "while [ ! -e {0}/go ]; do sleep 0.01; done; sleep 600 & echo $! >{0}/ch
 def test_a_machine_that_forks_between_the_look_and_the_kill_leaves_nothing(
     registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = registry.add(NAME, Paper(str(NAME), registry.boot))
+    entry = registry.add(NAME, MachineRecord(str(NAME), registry.boot))
     guard = MachineGuard(registry=registry, clock=SystemClock())
     look = guards.family
 
@@ -240,7 +240,7 @@ def test_a_registry_is_nobody_elses(fleet: LocalFleet) -> None:
     stage = Stage(fleet)
     stage.running(WAIT)
     assert (fleet.folder / "machines").stat().st_mode & 0o777 == 0o700
-    roles = sorted(process.role for entry in fleet.entries() for process in entry.living())
+    roles = sorted(process.kind for entry in fleet.entries() for process in entry.living())
     assert roles == [COMMAND, KEEPER, WORKER]
 
 

@@ -14,7 +14,7 @@ from bastion.model.codec import encode
 from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import BundleRef
 from bastion.model.state.state import Cause
-from bastion.model.stored.records import Member, World
+from bastion.model.stored.records import Peer, Peers
 from bastion.platform.system import SystemClock
 from bastion.testing.stage import KEY, OTHER, Stage
 from tests.contract.local_fleet import LocalFleet
@@ -118,8 +118,8 @@ def test_workers_of_one_machine_wait_for_one_setup(fleet: LocalFleet, quick: dic
     stage = Stage(fleet)
     setup = f"echo ran >> {tmp_path}/ran; sleep 0.5; echo whole > whole"
     stage.start("cat whole", env=quick, setup=setup, workers=3)
-    world = World(members=[Member(address="127.0.0.1", port=4000 + worker) for worker in range(3)])
-    stage.bucket.create(layout.world(KEY), encode(world))
+    peers = Peers(members=[Peer(address="127.0.0.1", port=4000 + worker) for worker in range(3)])
+    stage.bucket.create(layout.peers(KEY), encode(peers))
     for worker in range(3):
         assert stage.ended(worker=worker).cause is Cause.OK
     assert (tmp_path / "ran").read_text() == "ran\n"

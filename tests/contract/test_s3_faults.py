@@ -12,7 +12,7 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from bastion.model.errors import BucketError, Denied, Missing, NoBucket, UsageError
+from bastion.model.errors import AccessDenied, BucketError, BucketNotFound, ObjectNotFound, UsageError
 from bastion.stores.s3 import S3Bucket
 from tests.contract.fault_contract import ASKS, FaultContract
 from tests.support.faultproxy import FaultProxy, Refuse, s3
@@ -51,7 +51,7 @@ class TestS3Faults(FaultContract):
 @pytest.mark.parametrize("verb", ASKS)
 def test_stale_credentials_are_told_with_the_way_to_new_ones(proxy: FaultProxy, bucket: S3Bucket, verb: str) -> None:
     proxy.always = Refuse(401)
-    with pytest.raises(Denied, match="renew your credentials: aws configure, or aws sso login"):
+    with pytest.raises(AccessDenied, match="renew your credentials: aws configure, or aws sso login"):
         ASKS[verb](bucket)
     assert len(proxy.requests) == 1
 
@@ -59,13 +59,13 @@ def test_stale_credentials_are_told_with_the_way_to_new_ones(proxy: FaultProxy, 
 @pytest.mark.parametrize("verb", ASKS)
 def test_a_missing_bucket_is_told(proxy: FaultProxy, verb: str) -> None:
     bucket = S3Bucket(f"s3://b-{uuid4()}/prefix")
-    with pytest.raises(NoBucket, match="no such bucket; create it: aws s3 mb s3://b-"):
+    with pytest.raises(BucketNotFound, match="no such bucket; create it: aws s3 mb s3://b-"):
         ASKS[verb](bucket)
     bucket.close()
 
 
 def test_a_missing_object_costs_one_request(proxy: FaultProxy, bucket: S3Bucket) -> None:
-    with pytest.raises(Missing):
+    with pytest.raises(ObjectNotFound):
         bucket.read("nowhere")
     assert len(proxy.requests) == 1
 
@@ -125,7 +125,7 @@ def test_without_credentials_one_line_says_what_to_do(bucket: S3Bucket, monkeypa
         monkeypatch.delenv(variable)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     poor = S3Bucket(bucket.url)
-    with pytest.raises(Denied, match="run: aws configure, or aws sso login"):
+    with pytest.raises(AccessDenied, match="run: aws configure, or aws sso login"):
         poor.read("old")
     poor.close()
 
@@ -149,7 +149,7 @@ def test_one_object_of_many_that_may_not_be_deleted_is_a_missing_right(
         return {"Errors": [{"Key": "old", "Code": "AccessDenied", "Message": "not yours"}]}
 
     monkeypatch.setattr(bucket._client, "delete_objects", answer)
-    with pytest.raises(Denied, match="not yours"):
+    with pytest.raises(AccessDenied, match="not yours"):
         bucket.delete(["old", "new"])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bastion.journal import recover
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from tests.support.fleet import Fleet, until
 
 JOB = """
@@ -50,7 +50,7 @@ def _play(fleet: Fleet, true: Path, place: Path) -> None:
     assert fleet.wait("steady") == 0
     assert fleet.log("steady") == "".join(["before\n", *(f"line {n}\n" for n in range(1, 301)), "after\n"])
     assert fleet.wait(fleet.submit("next", run="true")) == 0
-    bucket = Prefixed(LocalBucket(f"file://{place}"), "demo")
+    bucket = PrefixedBucket(LocalBucket(f"file://{place}"), "demo")
     numbers = [record.seq for record in recover.objects(bucket, 0)]
     assert numbers == list(range(len(numbers))), "no number was written over a missing one"
     assert fleet.ask("bastion", "status")["epoch"] == 1

@@ -11,7 +11,7 @@ import pytest
 from bastion.model import layout
 from bastion.model.stored.events import Claimed, Started, Waiting
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from tests.support.fleet import Fleet, Said, until
 from tests.support.world import World
 
@@ -33,7 +33,7 @@ class Cloud(Fleet):
         self.gcloud.parent.mkdir()
         self.environ |= {"PATH": str(self.gcloud.parent)}
         self.bucket.mkdir()
-        part = Prefixed(LocalBucket(f"file://{self.bucket}"), "demo")
+        part = PrefixedBucket(LocalBucket(f"file://{self.bucket}"), "demo")
         part.write(layout.CONFIG, CONFIG)
         self.world = World(part)
         self.job_id = self.world.submitted(name="train")

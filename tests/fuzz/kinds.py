@@ -20,7 +20,7 @@ from bastion.bundler.unpack import unpack
 from bastion.journal import journal_reader, leadership, logs, recover
 from bastion.journal.fold import apply
 from bastion.journal.recover import one_by_one
-from bastion.journal.tombstones import Trace
+from bastion.journal.tombstones import Tombstone
 from bastion.launcher.access import bucket_rights
 from bastion.launcher.access.health_checks import FILES, PREFIXES, HealthLevel
 from bastion.launcher.access.iam_conditions import holds
@@ -40,18 +40,18 @@ from bastion.model.settings.config import Config
 from bastion.model.state.state import State
 from bastion.model.stored import status
 from bastion.model.stored.events import FileBroken
-from bastion.model.stored.journal_object import Holes
-from bastion.model.stored.records import Order, StopOrder, World
+from bastion.model.stored.journal_object import Gaps
+from bastion.model.stored.records import Order, Peers, StopOrder
 from bastion.model.stored.requests import Request, parse
 from bastion.model.stored.status import summary
 from bastion.platform.system import SystemClock
 from bastion.quota.quota import Quota
 from bastion.runners.worker.exit_reason import fatal_line
 from bastion.runners.worker.progress import Progress
-from bastion.schedule.plan import Inputs
+from bastion.schedule.plan import DecisionInputs
 from bastion.service import admin_files
 from bastion.service.checkpoints import Checkpoints
-from bastion.service.observations import FactsRead, Trouble, note
+from bastion.service.observations import FactsRead, UnreadableObject, note
 from bastion.service.received_request import ReceivedRequest
 from bastion.service.reconcile import read_facts
 from bastion.service.request_handler import RequestHandler
@@ -63,7 +63,7 @@ from tests.support.world import NOON
 from tests.support.yard import KEY as YARDS
 from tests.support.yard import Yard
 
-OPEN = Inputs(quota=Quota.open(), config=Config(admins=["root"]))
+OPEN = DecisionInputs(quota=Quota.open(), config=Config(admins=["root"]))
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def journal(data: bytes) -> None:
 
 def looked_at(data: bytes) -> None:
     """As a command that looks: what cannot be read is a hole."""
-    bucket, holes = memory(), Holes()
+    bucket, holes = memory(), Gaps()
     bucket.create(layout.journal(0), samples.FIRST)
     bucket.create(layout.journal(1), data)
     encode(journal_reader.load(bucket, one_by_one, holes))
@@ -161,7 +161,7 @@ def claim(data: bytes) -> None:
     yard.bucket.inner.create(layout.claim(YARDS, 0), data)
     yard.runner.has("m", YARDS, 0, 3)
     for seen in yard.turn():
-        if isinstance(seen, Trouble):
+        if isinstance(seen, UnreadableObject):
             raise RecordError(seen.what)
         for event in note(yard.state, seen, NOON):
             assert len(encode(event)) < 8_192
@@ -210,7 +210,7 @@ def _nearly(name: str, worker: Any) -> tuple[str, ...]:
 
 def log(data: bytes) -> None:
     """As a follower and a worker do: nothing is wrong with a log."""
-    lines = logs.Lines()
+    lines = logs.LineSplitter()
     shown = [*lines.feed(data[: len(data) // 2]), *lines.feed(data[len(data) // 2 :]), *lines.close()]
     assert "".join(shown).count("\n") == 0
     fatal_line(data)
@@ -263,7 +263,7 @@ def policy(data: bytes) -> None:
     except (ValueError, RecursionError) as error:
         raise RecordError("no JSON") from error  # the store's client says so
     first, second, *_ = [*told, None, None] if isinstance(told, list) else (told, None)
-    part = bucket_rights.Part(bucket_rights.read("b", first, second), "team/", (*PREFIXES, *FILES))
+    part = bucket_rights.BucketPart(bucket_rights.read("b", first, second), "team/", (*PREFIXES, *FILES))
     found = list(bucket_rights.checks([part]))
     json.dumps([check.found for check in found])
     if any(check.level is not HealthLevel.OK for check in found):
@@ -284,7 +284,7 @@ def changes(data: bytes) -> None:
 
 def ignored(data: bytes) -> None:
     """A file of patterns, in a folder that somebody else wrote."""
-    rules = ignore.Ignore(git=(ignore.IgnoreFile(ignore.parse(data.decode("utf-8", "replace"), ".gitignore")),))
+    rules = ignore.IgnoreRules(git=(ignore.IgnoreFile(ignore.parse(data.decode("utf-8", "replace"), ".gitignore")),))
     for path in ("train.py", "a/b/c.txt", "build", "a" * 40):
         assert rules.drops(path, is_folder=False) in (True, False)
 
@@ -304,13 +304,13 @@ KINDS = (
     Kind("journal object", (samples.SECOND,), "json", journal, 1_760, 1_350),
     Kind("journal object, looked at", (samples.SECOND,), "json", looked_at, 1_410, 1_080),
     Kind("snapshot", samples.SNAPSHOTS, "bytes", lambda data: recover.unpack_snapshot(data, "it"), 880, 680),
-    Kind("trace of a job", samples.TRACES, "json", paper(Trace), 880, 690),
+    Kind("trace of a job", samples.TRACES, "json", paper(Tombstone), 880, 690),
     Kind("worker's facts", samples.FACTS, "json", facts, 1_760, 1_340),
     Kind("claim", samples.CLAIMS, "json", claim, 1_320, 990),
     Kind("status", samples.STATUSES, "json", sign_of_life, 1_060, 830),
     Kind("order", samples.ORDERS, "json", paper(Order), 1_060, 810),
     Kind("stop order", samples.STOPS, "json", paper(StopOrder), 880, 670),
-    Kind("world", samples.WORLDS, "json", paper(World), 880, 670),
+    Kind("world", samples.WORLDS, "json", paper(Peers), 880, 670),
     Kind("bundle", (zstandard.ZstdCompressor().compress(samples.tar()),), "bytes", archive, 880, 670),
     Kind("archive in a bundle", (samples.tar(),), "bytes", tar, 1_060, 610),
     Kind("commit of a repository", samples.REPOS, "text", repository, 880, 600),

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from bastion.journal.recover import pack_snapshot
-from bastion.journal.tombstones import Trace
+from bastion.journal.tombstones import Tombstone
 from bastion.model.codec import encode
 from bastion.model.interfaces import AttemptKey
 from bastion.model.job.alternatives import Alternative
@@ -20,7 +20,7 @@ from bastion.model.state.state import Cause
 from bastion.model.stored.events import AnyEvent, CapacityChanged, Claimed, Epoch, Exited, Started, Submitted
 from bastion.model.stored.gpu_facts import Gpu, Xid
 from bastion.model.stored.journal_object import pack
-from bastion.model.stored.records import Claim, Facts, Member, Order, StopOrder, World
+from bastion.model.stored.records import Claim, Facts, Order, Peer, Peers, StopOrder
 from bastion.model.stored.requests import Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
 from tests.support.doors import folded
 from tests.support.world import NOON, spec, status
@@ -98,7 +98,7 @@ FIRST = pack(
 SECOND = pack(seq=1, epoch=1, nonce="o", now=NOON, events=[encode(event) for event in EVENTS])
 STATE = folded(*EVENTS)
 SNAPSHOTS = (pack_snapshot(STATE),)
-TRACES = (encode(Trace(job=STATE.jobs["j-1"])),)
+TRACES = (encode(Tombstone(job=STATE.jobs["j-1"])),)
 
 CLAIMS = (
     encode(Claim(machine="m", address="10.0.0.1", port=4000, nonce="n")),
@@ -125,7 +125,7 @@ ORDERS = (
     ),
 )  # fmt: skip
 STOPS = (encode(StopOrder(cause=Cause.PREEMPTED, grace_s=30.0, reason="for bob", nonce="n")),)
-WORLDS = (encode(World(members=[Member(address="10.0.0.1", port=1), Member(address="10.0.0.2", port=2)])),)
+WORLDS = (encode(Peers(members=[Peer(address="10.0.0.1", port=1), Peer(address="10.0.0.2", port=2)])),)
 
 KEYS = tuple(
     key.encode()

@@ -10,23 +10,23 @@ from typing import Any, get_args
 import msgspec
 
 from bastion.journal.recover import Snapshot
-from bastion.journal.tombstones import Trace
+from bastion.journal.tombstones import Tombstone
 from bastion.model import version
 from bastion.model.job.spec import SPEC, JobSpec
 from bastion.model.settings.config import Config
 from bastion.model.stored.journal_object import JournalObject
-from bastion.model.stored.records import Claim, Facts, Order, StopOrder, World
+from bastion.model.stored.records import Claim, Facts, Order, Peers, StopOrder
 from bastion.model.stored.requests import Request
 from bastion.model.stored.status import Status
 
 KINDS: dict[str, Any] = {
     "JOURNAL": JournalObject,
     "SNAPSHOT": Snapshot,
-    "TRACE": Trace,
+    "TRACE": Tombstone,
     "STATUS": Status,
     "ORDER": Order,
     "STOP": StopOrder,
-    "WORLD": World,
+    "WORLD": Peers,
     "CLAIM": Claim,
     "FACTS": Facts,
     "REQUEST": Request,
@@ -34,6 +34,24 @@ KINDS: dict[str, Any] = {
     "CONFIG": Config,
 }
 """What is written, by the name of its number in `bastion.model.version`; that of the spec is beside it."""
+
+RECORDED = {
+    "AuditEntry": "Stamp",
+    "AuditLine": "Byline",
+    "AdminFileStatus": "File",
+    "DailyBytes": "Sent",
+    "DecayedUsage": "Used",
+    "GitSettings": "Git",
+    "Peer": "Member",
+    "Peers": "World",
+    "Tombstone": "Trace",
+    "Unreachable": "Blind",
+    "UserLimits": "Limits",
+    "UserUsage": "UserUse",
+}
+"""Tables under other names in code than in recorded forms, each with its recorded name. What is written has neither."""
+
+_RENAMED = re.compile(rf"\b(?:{'|'.join(RECORDED)})\b")
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -53,7 +71,9 @@ class Forms(msgspec.Struct, frozen=True):
 
 def forms() -> Forms:
     """Of this code."""
-    reached = {kind: {table.__name__: table for table in _tables(root, set())} for kind, root in KINDS.items()}
+    reached = {
+        kind: {_recorded(table.__name__): table for table in _tables(root, set())} for kind, root in KINDS.items()
+    }
     return Forms(
         numbers={kind: SPEC if kind == "SPEC" else getattr(version, kind) for kind in KINDS},
         kinds={kind: sorted(tables) for kind, tables in reached.items()},
@@ -93,6 +113,11 @@ def _bare(text: str) -> str:
     return re.sub(r"( = \w+)\(.*\)$", r"\1()", _homeless(text))
 
 
+def _recorded(text: str) -> str:
+    """A type under the names that its tables have in recorded forms."""
+    return _RENAMED.sub(lambda found: RECORDED[found[0]], text)
+
+
 def _homeless(text: str) -> str:
     """A type without the module that it is declared in: code may move, and what is written stays."""
     return re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", text)
@@ -124,5 +149,5 @@ def _form(table: type) -> Form:
 def _text(field: msgspec.structs.FieldInfo) -> str:
     kind = field.type.__name__ if isinstance(field.type, type) and not get_args(field.type) else str(field.type)
     if field.default is msgspec.NODEFAULT or field.name == "version":
-        return _homeless(kind)
-    return _homeless(f"{kind} = {field.default!r}")
+        return _recorded(_homeless(kind))
+    return _recorded(_homeless(f"{kind} = {field.default!r}"))

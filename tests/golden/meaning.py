@@ -10,13 +10,13 @@ from typing import Any
 from uuid import uuid4
 
 from bastion.journal import recover
-from bastion.journal.tombstones import Trace
+from bastion.journal.tombstones import Tombstone
 from bastion.model import layout
 from bastion.model.codec import decode, encode
 from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import written_out
 from bastion.model.settings import config
-from bastion.model.stored.records import Claim, Facts, Order, StopOrder, World
+from bastion.model.stored.records import Claim, Facts, Order, Peers, StopOrder
 from bastion.model.stored.requests import parse
 from bastion.model.stored.status import Status
 from bastion.stores.memory import MemoryBucket
@@ -24,7 +24,7 @@ from bastion.stores.memory import MemoryBucket
 HERE = Path(__file__).parent
 BUCKET, FORMS, MEANING = "bucket", "forms.json", "meaning.json"
 
-_KINDS: dict[str, Any] = {"order.json": Order, "stop.json": StopOrder, "world.json": World}
+_KINDS: dict[str, Any] = {"order.json": Order, "stop.json": StopOrder, "world.json": Peers}
 
 
 def recordings() -> list[Path]:
@@ -89,7 +89,7 @@ def _read(bucket: Bucket, key: str) -> Any:
 def _kind(key: str) -> Any:
     if key == layout.STATUS:
         return Status
-    by_prefix = {layout.ENDED: Trace, layout.CLAIMS: Claim, layout.FACTS: Facts}
+    by_prefix = {layout.ENDED: Tombstone, layout.CLAIMS: Claim, layout.FACTS: Facts}
     prefixed = next((kind for prefix, kind in by_prefix.items() if key.startswith(prefix)), None)
     return prefixed or _KINDS[key.rpartition("/")[2]]
 

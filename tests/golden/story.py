@@ -60,13 +60,15 @@ from bastion.model.stored.gpu_facts import Gpu, Xid
 from bastion.model.stored.records import Claim, Facts
 from bastion.model.stored.requests import Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
 from bastion.model.stored.status import Status
-from bastion.runners.local.render import Name
-from bastion.schedule.desired import desired, order, stop_order, world
+from bastion.runners.local.render import LocalMachineName
+from bastion.schedule.desired import desired, order, peers, stop_order
 from tests.support.world import HandClock
 
 DAWN = datetime(2026, 1, 31, 6, tzinfo=UTC)
 QUOTA = '[toml-schema]\nversion = "1"\n[total_resources]\nv4 = 8\n[project_membership]\nnlp = ["alice", "bob"]\n'
-MACHINE = str(Name(scope="demo|1", key=AttemptKey("gang-22222222", 0, 0), worker=1, epoch=1, nonce="c0ffee"))
+MACHINE = str(
+    LocalMachineName(scope="demo|1", key=AttemptKey("gang-22222222", 0, 0), worker=1, epoch=1, nonce="c0ffee")
+)
 CODE = BundleRef(type="tar", key="bundles/" + "ab" * 32 + ".tar.zst", digest="ab" * 32)
 
 BUILD = "projects/p/locations/europe-west4/builds/0d4af07e-1111-4222-8333-444455556666"
@@ -229,7 +231,7 @@ def _papers(bucket: Bucket, state: State) -> None:
     row = next(row for row in desired(state) if row.key.job == "gang-22222222")
     bucket.create(layout.order(row.key), encode(order(row, FULL)))
     bucket.create(layout.stop(row.key), encode(stop_order(row)))
-    bucket.create(layout.world(row.key), encode(world(row)))
+    bucket.create(layout.peers(row.key), encode(peers(row)))
     bucket.create(layout.claim(row.key, 0), encode(Claim(void=True, nonce="n0")))
     claim = Claim(machine=MACHINE, address="10.0.0.2", port=4002, nonce="n1")
     bucket.create(layout.claim(row.key, 1), encode(claim))

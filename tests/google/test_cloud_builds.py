@@ -16,12 +16,12 @@ from bastion.cli.common.bundler_settings import settings_of
 from bastion.cli.common.bundling import reference
 from bastion.cli.common.image_bundling import image_bundler
 from bastion.model.errors import BastionError, BundleError, RunnerError, UsageError
-from bastion.model.interfaces import Built
+from bastion.model.interfaces import BuildResult
 from bastion.model.state.state import JobState
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.cloud_builds import CloudBuilds
-from bastion.runners.google.api.interface import NoRight
+from bastion.runners.google.api.interface import PermissionMissing
 from bastion.stores.memory import MemoryBucket
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
@@ -179,7 +179,7 @@ def test_a_missing_right_and_a_bucket_of_another_kind_are_told(fake: Fake, pack:
     with pytest.raises(UsageError, match="cloudbuild takes the folder from a gs:// bucket"):
         pack(at="file:///x")
     fake.faults.deny("cloudbuild.builds.create")
-    with pytest.raises(NoRight, match=r"cloudbuild\.builds\.create"):
+    with pytest.raises(PermissionMissing, match=r"cloudbuild\.builds\.create"):
         pack()
 
 
@@ -236,7 +236,7 @@ def test_a_pass_over_many_builds_is_one_request_for_each_place(fake: Fake) -> No
     for number in range(300):
         _made(fake, number, "SUCCESS")
     ended = builds.ended(names)
-    assert list(ended.values()) == [Built(images={"gcr.io/p/a": f"{number:064x}"}) for number in range(300)]
+    assert list(ended.values()) == [BuildResult(images={"gcr.io/p/a": f"{number:064x}"}) for number in range(300)]
     assert len(fake.calls("cloudbuild.")) == 4
 
 
@@ -245,7 +245,7 @@ def test_builds_that_no_listing_shows_are_asked_for_a_few_at_a_time(fake: Fake) 
     builds = asker()
     first = builds.ended(gone)
     assert len(fake.calls(GET)) == 8
-    assert {end.problem for end in first.values() if isinstance(end, Built)} == {"Cloud Build has no such build"}
+    assert {end.problem for end in first.values() if isinstance(end, BuildResult)} == {"Cloud Build has no such build"}
     assert first.keys() | builds.ended(gone).keys() | builds.ended(gone).keys() == set(gone)
 
 
@@ -263,8 +263,8 @@ def test_a_place_that_cannot_be_asked_is_told_and_the_others_are_asked(fake: Fak
     fake.faults.deny("cloudbuild.builds.list", resource="*us-east1*")
     denied = f"projects/{PROJECT}/locations/us-east1/builds/x"
     ended = asker().ended([denied, name])
-    assert isinstance(ended[denied], NoRight)
-    assert isinstance(ended[name], Built)
+    assert isinstance(ended[denied], PermissionMissing)
+    assert isinstance(ended[name], BuildResult)
 
 
 def test_a_bastion_without_googles_packages_says_which(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,10 +18,10 @@ from bastion.runners.delivery.archive import Archive
 from bastion.runners.google.gce import render as gce
 from bastion.runners.google.machines.boot import MachineBoot
 from bastion.runners.google.machines.google_context import GoogleContext
-from bastion.runners.google.machines.names import GoogleHost, Mark, host_of
+from bastion.runners.google.machines.names import GoogleHost, GoogleLabels, host_of
 from bastion.runners.google.tpu import render as tpu
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from bastion.testing.fleets import sealing
 from bastion.testing.runner_contract import RunnerContract
 from tests.google.fake import Fake
@@ -40,7 +40,7 @@ class GoogleFleet:
 
     def __init__(self, kind: Kind, folder: Path) -> None:
         self.kind = kind
-        self.bucket = Prefixed(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
+        self.bucket = PrefixedBucket(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
         self.machines = Light(folder / "machines", self._gpus)
         self.fake = Fake(machines=self.machines)
         self.clock = FakesClock(self.fake)
@@ -98,7 +98,7 @@ class GoogleFleet:
 
     def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
         """Somebody who may make machines in the project gives one the labels of ours."""
-        mark = Mark(scope=SCOPE, key=key, epoch=epoch, nonce="0" * 32)
+        mark = GoogleLabels(scope=SCOPE, key=key, epoch=epoch, nonce="0" * 32)
         zone, google = self.kind.zones[0], self.kind.settings()
         door = NearGoogle(self.fake, self.clock, RandomIds(), lambda: None)
         if self.kind is TPU:
@@ -124,7 +124,7 @@ class GoogleFleet:
             settings=self.kind.settings(zones=[self.kind.zones[0]]), scope=scope, ids=RandomIds(), seal=sealing(),
             clock=self.clock, birth=self.birth, at_once=at_once,
         )  # fmt: skip
-        runner: Runner = self.kind.runner(site=site)
+        runner: Runner = self.kind.runner(context=site)
         return runner
 
     def _gpus(self, guest: Guest) -> list[str]:

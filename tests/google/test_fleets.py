@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from bastion.model.errors import Later
+from bastion.model.errors import NotReady
 from bastion.model.state.state import JobState
 from bastion.model.stored.events import CancelRequested
 from bastion.runners.google.api.rate import PER_MINUTE
@@ -156,7 +156,7 @@ def test_a_gang_of_vms_that_is_listed_in_part_is_left_alone(vms: Fleet) -> None:
         vms.runner.create(row.placement)
         vms.clock.sleep(30)
     vms.fake.faults.fail("compute.instances.get", 503, times=9)
-    with pytest.raises(Later, match="looked for once more"):
+    with pytest.raises(NotReady, match="looked for once more"):
         vms.runner.create(row.placement)
     assert len(vms.rows("instances")) == 3
     assert vms.fake.calls(GCE.deletion) == []

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from bastion.model.errors import Later, RunnerError
-from bastion.model.interfaces import AttemptKey, Machine, Sight
+from bastion.model.errors import NotReady, RunnerError
+from bastion.model.interfaces import AttemptKey, Machine, MachineExistence
 from bastion.model.settings.tables import GoogleSettings
-from bastion.runners.google.api.interface import GoogleError, NoLogin, NoRight
+from bastion.runners.google.api.interface import CredentialsMissing, GoogleError, PermissionMissing
 from tests.google.fake.fake import PROJECT
 from tests.google.support.gces import BULK, FAR_ZONE, OTHER_ZONE, ZONE, Ground, ground, settings
 from tests.google.support.tpus import KEY, placement
@@ -110,7 +110,7 @@ def test_an_insertion_that_may_have_been_heard_is_asked_for_nowhere_else(here: G
 
 
 def test_a_gang_is_placed_together_and_its_placement_goes_after_it(here: Ground) -> None:
-    with pytest.raises(Later, match="placement"):
+    with pytest.raises(NotReady, match="placement"):
         here.ask(resources=GANG, slices=2)
     assert here.creations() == []
     machines = here.up(resources=GANG, slices=2)
@@ -136,7 +136,7 @@ def test_a_zone_without_the_type_is_passed_over_and_named(monkeypatch: pytest.Mo
         here.ask(resources={"a100": 1})
         assert here.creations() == [FAR_ZONE, ZONE]
     with ground(monkeypatch, settings(FAR_ZONE)) as here:
-        with pytest.raises(Later):
+        with pytest.raises(NotReady):
             here.ask(resources={"a100": 1})
         told = here.runner.waiting()[KEY]
     assert "a2-highgpu-1g' does not exist in zone 'us-east4-a'" in told
@@ -151,13 +151,13 @@ def test_a_zone_without_the_type_is_passed_over_and_named(monkeypatch: pytest.Mo
 def test_who_lacks_a_right_is_told_which_and_how_to_get_it(here: Ground) -> None:
     here.fake.faults.deny("compute.instances.create")
     with pytest.raises(
-        NoRight,
+        PermissionMissing,
         match=r"lacks compute\.instances\.create on .*; run: gcloud projects add-iam-policy-binding test-project",
     ):
         here.ask(resources=L4)
     assert "lacks compute.instances.create" in here.runner.waiting()[KEY]
     asked = len(here.creations())
-    with pytest.raises(Later):
+    with pytest.raises(NotReady):
         here.ask(OTHER, L4)  # it is not asked for each job
     assert len(here.creations()) == asked
     here.fake.faults.allow("compute.instances.create")
@@ -169,7 +169,7 @@ def test_who_lacks_a_right_is_told_which_and_how_to_get_it(here: Ground) -> None
 def test_credentials_that_lapse_make_it_blind_and_say_so(here: Ground) -> None:
     here.up(resources=L4)
     here.fake.faults.expire_credentials()
-    with pytest.raises(NoLogin, match="gcloud auth application-default login"):
+    with pytest.raises(CredentialsMissing, match="gcloud auth application-default login"):
         here.runner.list()
     here.fake.faults.renew_credentials()
     assert len(here.runner.list()) == 1
@@ -196,7 +196,7 @@ def test_what_the_settings_name_and_is_gone_is_said(
         for _ in range(2):
             try:
                 here.ask(resources=L4)
-            except Later:
+            except NotReady:
                 break
             here.passes(120)
         told = here.runner.waiting()[KEY]
@@ -221,9 +221,9 @@ def test_a_spot_vm_that_is_taken_back_is_gone_by_the_second_answer(monkeypatch: 
         (machine,) = here.up(resources=L4)
         here.fake.preempt(machine.id.split("/")[1])
         assert here.passes(10) == []
-        assert here.runner.look(machine.id) is Sight.BLIND
+        assert here.runner.look(machine.id) is MachineExistence.UNREACHABLE
         here.fake.clock.advance(10)
-        assert here.runner.look(machine.id) is Sight.GONE
+        assert here.runner.look(machine.id) is MachineExistence.GONE
         assert here.rows("disks") == {}
 
 
@@ -266,9 +266,9 @@ def test_what_is_deleted_is_of_that_creation(here: Ground) -> None:
     here.passes(100)
     _delete(here, machines)
     here.passes(10)
-    assert here.runner.look(machines[0].id) is Sight.BLIND
+    assert here.runner.look(machines[0].id) is MachineExistence.UNREACHABLE
     here.passes(10)
-    assert here.runner.look(machines[0].id) is Sight.GONE
+    assert here.runner.look(machines[0].id) is MachineExistence.GONE
     assert len(here.passes(300)) == 1
 
 
@@ -280,7 +280,7 @@ def test_a_zone_that_does_not_answer_makes_it_blind(here: Ground) -> None:
     here.fake.faults.unsilence(ZONE)
     assert len(here.runner.list()) == 1
     here.fake.faults.fail("compute.instances.get", 503, times=99)
-    assert here.runner.look(machine.id) is Sight.BLIND
+    assert here.runner.look(machine.id) is MachineExistence.UNREACHABLE
 
 
 def test_nobody_is_gone_for_a_listing_that_lags(here: Ground) -> None:
@@ -291,13 +291,13 @@ def test_nobody_is_gone_for_a_listing_that_lags(here: Ground) -> None:
     assert here.creations() == [ZONE]
     (machine,) = here.passes(600)
     assert machine.seen
-    assert here.runner.look(machine.id) is Sight.THERE
+    assert here.runner.look(machine.id) is MachineExistence.THERE
 
 
 def test_what_others_have_is_not_ours(here: Ground) -> None:
     here.up(resources=L4)
     other = here.again()
-    other = type(other)(site=replace(other.site, scope="another-89abcdef"))
+    other = type(other)(context=replace(other.context, scope="another-89abcdef"))
     assert other.list() == ()
     other.create(placement(other, resources=L4))
     assert len(here.rows("instances")) == 2

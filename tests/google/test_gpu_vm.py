@@ -33,7 +33,7 @@ def ground(folder: Path, gcs_address: str, monkeypatch: pytest.MonkeyPatch) -> I
             monkeypatch.setenv(name, url)
         here = Ground(fake, runner(fake, settings(ZONE)))
         yield here
-        here.runner.site.google.close()
+        here.runner.context.google.close()
 
 
 def test_a_vm_with_a_gpu_runs_its_job_and_warns_it_when_somebody_shuts_it_down(
@@ -42,7 +42,7 @@ def test_a_vm_with_a_gpu_runs_its_job_and_warns_it_when_somebody_shuts_it_down(
     with ground(tmp_path, gcs_address, monkeypatch) as here:
         post = Post(store)
         born = MachineBoot(post.bucket, store, SystemShell(), {}, make=lambda _: archive)
-        here.runner.site = replace(here.runner.site, birth=born)
+        here.runner.context = replace(here.runner.context, birth=born)
         post.order(order(KEY, SAVES, grace_s=600.0))
         (machine,) = here.up(KEY, {"l4": 1})
         post.until(lambda: post.log() == "on GPU 0\n", "GPU")

@@ -19,7 +19,7 @@ from bastion.cli.common.bundler_settings import settings_of
 from bastion.cli.common.image_bundling import image_bundler
 from bastion.model.errors import BundleError, UsageError
 from bastion.platform.system import SystemClock
-from bastion.runners.google.api.interface import NoLogin
+from bastion.runners.google.api.interface import CredentialsMissing
 from bastion.stores.memory import MemoryBucket
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
@@ -122,7 +122,7 @@ def test_a_login_that_is_not_there_says_how_to_log_in(
     fake: Fake, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/key.json")
-    with pytest.raises(NoLogin, match="gcloud auth application-default login"):
+    with pytest.raises(CredentialsMissing, match="gcloud auth application-default login"):
         packed(folder, f"image={NAME}")
 
 

@@ -10,7 +10,7 @@ import pytest
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.state.state import Cause
-from bastion.model.stored.records import Member, World
+from bastion.model.stored.records import Peer, Peers
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.google.machines.boot import MachineBoot
@@ -55,8 +55,8 @@ def test_both_hosts_of_a_slice_run_their_part_of_the_gang(cloud: Fake, store: st
 
     post.until(lambda: None not in (post.claim(0), post.claim(1)), "claims")
     claims = [post.claim(0), post.claim(1)]
-    members = [Member(address=claim.address, port=claim.port) for claim in claims if claim]
-    post.bucket.create(layout.world(KEY), encode(World(members=members)))
+    members = [Peer(address=claim.address, port=claim.port) for claim in claims if claim]
+    post.bucket.create(layout.peers(KEY), encode(Peers(members=members)))
     facts = [post.ended(0), post.ended(1)]
     assert [each.cause for each in facts] == [Cause.OK, Cause.OK]
     assert [each.machine for each in facts] == ["us-central2-b/n/4f2a/0", "us-central2-b/n/4f2a/1"]

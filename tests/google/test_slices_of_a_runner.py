@@ -12,7 +12,7 @@ import pytest
 from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.codec import decode, encode
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.model.interfaces import AttemptKey, Bucket
 from bastion.model.stored.records import Facts
 from bastion.platform.shell import SystemShell
@@ -54,7 +54,7 @@ class Fleet:
     def facts(self, worker: int) -> Facts | None:
         try:
             found: Facts = decode(self.bucket.read(layout.facts(KEY, worker)).data, Facts, "facts")
-        except Missing:
+        except ObjectNotFound:
             return None
         return found
 
@@ -95,7 +95,7 @@ def fleet(
             birth=MachineBoot(bucket, store, SystemShell(), {}, make=lambda _: archive),
             at_once=at_once,
         )
-        yield Fleet(fake, TpuRunner(site=site), bucket)
+        yield Fleet(fake, TpuRunner(context=site), bucket)
         google.close()
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from bastion.model.errors import Later, RunnerError
-from bastion.model.interfaces import AttemptKey, Sight
-from bastion.runners.google.api.interface import GoogleError, NoLogin, NoRight
+from bastion.model.errors import NotReady, RunnerError
+from bastion.model.interfaces import AttemptKey, MachineExistence
+from bastion.runners.google.api.interface import CredentialsMissing, GoogleError, PermissionMissing
 from tests.google.support.tpus import KEY, OTHER_ZONE, V5_ZONE, ZONE, Ground, ground, placement, settings
 
 OTHER = AttemptKey("other-87654321", 4, 1)
@@ -120,7 +120,7 @@ def test_a_zone_without_the_type_is_passed_over_and_named(monkeypatch: pytest.Mo
         here.ask()
         assert here.creations() == [V5_ZONE, ZONE]
     with ground(monkeypatch, settings(V5_ZONE)) as here:
-        with pytest.raises(Later):
+        with pytest.raises(NotReady):
             here.ask()
         told = here.runner.waiting()[KEY]
         assert 'Accelerator type "v6e-16" is not available in zone "us-west4-a"' in told
@@ -135,12 +135,13 @@ def test_a_zone_without_the_type_is_passed_over_and_named(monkeypatch: pytest.Mo
 def test_who_lacks_a_right_is_told_which_and_how_to_get_it(here: Ground) -> None:
     here.fake.faults.deny("tpu.nodes.create")
     with pytest.raises(
-        NoRight, match=r"lacks tpu\.nodes\.create on .*; run: gcloud projects add-iam-policy-binding test-project"
+        PermissionMissing,
+        match=r"lacks tpu\.nodes\.create on .*; run: gcloud projects add-iam-policy-binding test-project",
     ):
         here.ask()
     assert "lacks tpu.nodes.create" in here.runner.waiting()[KEY]
     asked = len(here.creations())
-    with pytest.raises(Later):
+    with pytest.raises(NotReady):
         here.ask(OTHER)  # it is not asked for each job
     assert len(here.creations()) == asked
     here.fake.faults.allow("tpu.nodes.create")
@@ -152,7 +153,7 @@ def test_who_lacks_a_right_is_told_which_and_how_to_get_it(here: Ground) -> None
 def test_credentials_that_lapse_make_it_blind_and_say_so(here: Ground) -> None:
     here.up()
     here.fake.faults.expire_credentials()
-    with pytest.raises(NoLogin, match="gcloud auth application-default login"):
+    with pytest.raises(CredentialsMissing, match="gcloud auth application-default login"):
         here.runner.list()
     here.fake.faults.renew_credentials()
     assert len(here.runner.list()) == 4
@@ -160,12 +161,12 @@ def test_credentials_that_lapse_make_it_blind_and_say_so(here: Ground) -> None:
 
 def test_a_network_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with ground(monkeypatch, settings(ZONE, network="gone-net")) as here:
-        with suppress(Later):
+        with suppress(NotReady):
             here.ask()
         for machine in here.passes(120):
             here.runner.delete(machine.id)
         here.passes(120)
-        with pytest.raises(Later):
+        with pytest.raises(NotReady):
             here.ask()
         assert "gone-net" in here.runner.waiting()[KEY]
         assert "network of [google]" in here.runner.waiting()[KEY]
@@ -176,7 +177,7 @@ def test_quota_that_is_used_up_is_said_and_another_zone_tried(here: Ground) -> N
     here.ask()
     assert here.creations() == [ZONE, OTHER_ZONE]
     here.fake.faults.limit("v6e", 8)
-    with pytest.raises(Later):
+    with pytest.raises(NotReady):
         here.ask(OTHER)
     assert "the quota of project test-project is used up" in here.runner.waiting()[OTHER]
     assert "https://console.cloud.google.com/iam-admin/quotas?project=test-project" in here.runner.waiting()[OTHER]
@@ -187,11 +188,11 @@ def test_a_preempted_slice_is_gone_by_the_second_answer_and_is_deleted(here: Gro
     here.fake.preempt(machines[0].id.split("/")[1])
     after = here.passes(60)
     assert all(m.doomed and not m.seen for m in after)
-    assert [here.runner.look(m.id) for m in machines] == [Sight.BLIND] * 4
+    assert [here.runner.look(m.id) for m in machines] == [MachineExistence.UNREACHABLE] * 4
     for machine in after:
         here.runner.delete(machine.id)
     here.passes(10)
-    assert [here.runner.look(m.id) for m in machines] == [Sight.GONE] * 4
+    assert [here.runner.look(m.id) for m in machines] == [MachineExistence.GONE] * 4
     assert here.passes(600) == []
     assert here.rows("queuedResources") == here.rows("nodes") == {}
 
@@ -220,9 +221,9 @@ def test_what_is_deleted_is_of_that_creation(here: Ground) -> None:
     for machine in machines:
         here.runner.delete(machine.id)
     here.passes(10)
-    assert [here.runner.look(m.id) for m in machines] == [Sight.BLIND] * 4
+    assert [here.runner.look(m.id) for m in machines] == [MachineExistence.UNREACHABLE] * 4
     here.passes(10)
-    assert [here.runner.look(m.id) for m in machines] == [Sight.GONE] * 4
+    assert [here.runner.look(m.id) for m in machines] == [MachineExistence.GONE] * 4
     assert len(here.passes(600)) == 4
 
 
@@ -232,7 +233,7 @@ def test_a_zone_that_does_not_answer_makes_it_blind(here: Ground) -> None:
     with pytest.raises(GoogleError):
         here.runner.list()
     here.fake.faults.fail("tpu.projects.locations.nodes.get", 503, times=99)
-    assert here.runner.look(machines[0].id) is Sight.BLIND
+    assert here.runner.look(machines[0].id) is MachineExistence.UNREACHABLE
 
 
 def test_nobody_is_gone_for_a_listing_that_lags(here: Ground) -> None:
@@ -243,7 +244,7 @@ def test_nobody_is_gone_for_a_listing_that_lags(here: Ground) -> None:
     assert len(here.rows("queuedResources")) == 1
     machines = here.passes(600)
     assert all(m.seen for m in machines)
-    assert here.runner.look(machines[0].id) is Sight.THERE
+    assert here.runner.look(machines[0].id) is MachineExistence.THERE
 
 
 def test_a_slice_that_is_not_well_for_long_is_replaced(here: Ground) -> None:
@@ -256,7 +257,7 @@ def test_a_slice_that_is_not_well_for_long_is_replaced(here: Ground) -> None:
 def test_what_others_have_is_not_ours(here: Ground) -> None:
     here.up()
     other = here.again()
-    other = type(other)(site=replace(other.site, scope="another-89abcdef"))
+    other = type(other)(context=replace(other.context, scope="another-89abcdef"))
     assert other.list() == ()
     other.create(placement(other))
     assert len(here.rows("queuedResources")) == 2

@@ -43,7 +43,7 @@ KEYS: Mapping[str, str] = {
     "build": layout.build("<digest>"),
     "order": layout.order(ATTEMPT),
     "stop": layout.stop(ATTEMPT),
-    "world": layout.world(ATTEMPT),
+    "peers": layout.peers(ATTEMPT),
     "claim": layout.claim(ATTEMPT, 0).replace("0", "<worker>"),
     "beat": layout.beat(ATTEMPT, 0).replace("0", "<worker>"),
     "facts": layout.facts(ATTEMPT, 0).replace("0", "<worker>"),

@@ -10,12 +10,12 @@ from typing import Any
 from bastion.model.interfaces import AttemptKey, Clock
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.kubernetes import render
-from bastion.runners.kubernetes.client import Client, Login
-from bastion.runners.kubernetes.names import Mark
+from bastion.runners.kubernetes.client import ClusterLogin, KubernetesClient
+from bastion.runners.kubernetes.names import KubernetesLabels
 from bastion.runners.kubernetes.runner import KubernetesRunner
 from bastion.runners.kubernetes.settings import settings
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from bastion.testing.fleets import ProcessFleet, sealing
 from bastion.testing.stage import placement
 from tests.kubernetes.fake.server import IMAGE, Cluster
@@ -35,7 +35,7 @@ class KubernetesFleet(ProcessFleet):
     def __init__(self, folder: Path, *, options: Mapping[str, Any] | None = None, **cluster: bool) -> None:
         self.folder = folder
         self.options = {"image": IMAGE, **(options or {})}
-        self.bucket = Prefixed(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
+        self.bucket = PrefixedBucket(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
         self.cluster = Cluster(folder / "pods", **cluster)
         self.runner = self.again()
 
@@ -47,7 +47,7 @@ class KubernetesFleet(ProcessFleet):
 
     def by(self, clock: Clock, url: str = "", scope: str = SCOPE) -> KubernetesRunner:
         """A new runner by this clock, of a bastion of this scope, led to another address than the cluster's."""
-        self.client = Client(lambda: Login(url or self.cluster.url), clock)
+        self.client = KubernetesClient(lambda: ClusterLogin(url or self.cluster.url), clock)
         return KubernetesRunner(
             api=self.client,
             settings=settings(self.options),
@@ -80,7 +80,7 @@ class KubernetesFleet(ProcessFleet):
 
     def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
         """Somebody who may make Jobs in this namespace gives one the labels of ours."""
-        mark = Mark(scope=SCOPE, key=key, epoch=epoch, nonce="0" * 32, hosts=worker + 1, workers=worker + 1)
+        mark = KubernetesLabels(scope=SCOPE, key=key, epoch=epoch, nonce="0" * 32, hosts=worker + 1, workers=worker + 1)
         wish = placement(key, worker + 1, epoch)
         worker_of = render.WorkerFlags(bucket=self.bucket.url)
         body = render.manifest(render.JOB, "eve", mark, wish, settings(self.options), worker_of)

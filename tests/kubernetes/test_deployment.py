@@ -14,7 +14,7 @@ import yaml
 from bastion.model.errors import RunnerError
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.kubernetes import render
-from bastion.runners.kubernetes.client import Client, Login, check, in_pod, log_in
+from bastion.runners.kubernetes.client import ClusterLogin, KubernetesClient, check, in_pod, log_in
 from bastion.runners.kubernetes.deployment import (
     BastionDeployment,
     faults,
@@ -231,9 +231,9 @@ class Late(SystemClock):
 
 
 def made(cluster: HostingCluster, clock: Late) -> KubernetesRunner:
-    login = Login(cluster.url, lambda: {"authorization": "Bearer own"})
+    login = ClusterLogin(cluster.url, lambda: {"authorization": "Bearer own"})
     return KubernetesRunner(
-        api=Client(lambda: login, clock),
+        api=KubernetesClient(lambda: login, clock),
         settings=GIVEN,
         scope="bastion-1-1234abcd",
         ids=RandomIds(),

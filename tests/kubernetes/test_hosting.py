@@ -15,7 +15,7 @@ from bastion.cli.bastion.tool import TOOL
 from bastion.cli.terminal import main
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.kubernetes import render
-from bastion.runners.kubernetes.client import Client, Login
+from bastion.runners.kubernetes.client import ClusterLogin, KubernetesClient
 from bastion.runners.kubernetes.deployment import rules, rules_of_people
 from bastion.runners.kubernetes.runner import KubernetesRunner
 from bastion.runners.kubernetes.settings import settings
@@ -181,7 +181,9 @@ def test_pods_of_no_job_are_not_forgotten(make: Make) -> None:
     assert here.call("create", *CREATE, "--image=nobody/has:1").returncode == 1
     (name,) = here.cluster.names("Deployment")
     stray = KubernetesRunner(
-        api=Client(lambda: Login(here.cluster.url, lambda: {"authorization": f"Bearer {TOKEN}"}), SystemClock()),
+        api=KubernetesClient(
+            lambda: ClusterLogin(here.cluster.url, lambda: {"authorization": f"Bearer {TOKEN}"}), SystemClock()
+        ),
         settings=settings({"image": "nobody/has:1", "namespace": "ml"}),
         scope=name.removeprefix("bastion-"),
         ids=RandomIds(),

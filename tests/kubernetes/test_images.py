@@ -13,7 +13,7 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.errors import Later
+from bastion.model.errors import NotReady
 from bastion.model.job.spec import BundleRef
 from bastion.model.state.state import Cause
 from bastion.testing.stage import KEY, SAVES, Stage, order, placement
@@ -110,7 +110,7 @@ def test_a_worker_that_cannot_be_laid_into_a_pod_is_told(fleet: KubernetesFleet)
         kubelet.images[IMAGE] = Image()
 
     def again() -> bool:
-        with suppress(Later):
+        with suppress(NotReady):
             stage.runner.create(replace(placement(KEY), image=BUNDLE.pinned))
         return bool(stage.machines())
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bastion.model.interfaces import Sight
+from bastion.model.interfaces import MachineExistence
 from bastion.model.state.state import Cause
 from bastion.testing.stage import KEY, SAVES, Stage, placement
 from tests.kubernetes.fake.schemas import complaints
@@ -52,7 +52,7 @@ def test_who_is_put_out_of_the_queue_has_notice_and_lost_his_machines(make: Make
     fleet.until(lambda: bool(stage.log()), "the program's first word")
     machine = stage.machine()
     fleet.cluster.throw_out(WHY)
-    fleet.until(lambda: fleet.runner.look(machine.id) is Sight.GONE, "the pod to be gone")
+    fleet.until(lambda: fleet.runner.look(machine.id) is MachineExistence.GONE, "the pod to be gone")
     facts = stage.facts()
     assert facts is not None
     assert (facts.cause, facts.exit_code) == (Cause.LOST, 9)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bastion.model.errors import Later, RunnerError
-from bastion.model.interfaces import AttemptKey, Placement, Sight
+from bastion.model.errors import NotReady, RunnerError
+from bastion.model.interfaces import AttemptKey, MachineExistence, Placement
 from bastion.model.state.state import Cause
 from bastion.runners.kubernetes import client as http
 from bastion.runners.kubernetes.interface import ApiError, Expired
@@ -89,9 +89,9 @@ def test_what_kueue_holds_says_so_and_can_be_deleted(make: Make) -> None:
     machines = fleet.runner.list()
     assert [(machine.worker, machine.seen) for machine in machines] == [(0, False), (1, False)]
     assert fleet.runner.waiting()[KEY].startswith("Kueue: Pending: couldn't assign flavors")
-    assert {fleet.runner.look(machine.id) for machine in machines} == {Sight.THERE}
+    assert {fleet.runner.look(machine.id) for machine in machines} == {MachineExistence.THERE}
     fleet.runner.delete(machines[0].id)
-    assert fleet.runner.look(machines[1].id) is Sight.GONE
+    assert fleet.runner.look(machines[1].id) is MachineExistence.GONE
     assert list(fleet.runner.list()) == []
     fleet.runner.delete(machines[1].id)
 
@@ -144,7 +144,7 @@ def test_what_is_forbidden_is_a_reason_and_is_not_asked_again_at_once(make: Make
     assert "system:serviceaccount:ml:bastion" in said
     assert "docs/fleets/kubernetes.md" in said
     before = fleet.client.asked
-    with pytest.raises(Later):
+    with pytest.raises(NotReady):
         fleet.runner.create(placement(KEY))
     assert fleet.client.asked == before
 
@@ -204,7 +204,7 @@ def test_a_cluster_that_does_not_answer_is_blind(make: Make) -> None:
     runner = fleet.by(NoClock(), "http://127.0.0.1:9")
     with pytest.raises(RunnerError, match=r"Kubernetes does not answer at http://127\.0\.0\.1:9"):
         runner.list()
-    assert runner.look(machine.id) is Sight.BLIND
+    assert runner.look(machine.id) is MachineExistence.UNREACHABLE
 
 
 def test_who_may_not_see_is_blind(make: Make) -> None:
@@ -247,7 +247,7 @@ def test_the_end_of_one_pod_is_no_others(make: Make) -> None:
     fleet.until(lambda: all(machine.seen for machine in fleet.runner.list()), "both pods")
     first, second = sorted(fleet.runner.list(), key=lambda machine: machine.worker)
     fleet.runner.delete(first.id)
-    fleet.until(lambda: fleet.runner.look(first.id) is Sight.GONE, "the pod to be gone")
+    fleet.until(lambda: fleet.runner.look(first.id) is MachineExistence.GONE, "the pod to be gone")
     assert list(fleet.runner.list()) == [second]
     fleet.runner.delete(second.id)
     fleet.until(lambda: not fleet.runner.list(), "all to be gone")
@@ -258,13 +258,13 @@ def test_who_leaves_others_of_a_gang_behind_is_not_killed(make: Make, monkeypatc
     fleet = make(idle=False)
     fleet.runner.create(placement(KEY, workers=2))
     fleet.until(lambda: all(machine.seen for machine in fleet.runner.list()), "both pods")
-    given, delete = [], http.Client.delete
+    given, delete = [], http.KubernetesClient.delete
 
-    def seen(client: http.Client, path: str, uid: str, *, grace_s: int | None = None) -> None:
+    def seen(client: http.KubernetesClient, path: str, uid: str, *, grace_s: int | None = None) -> None:
         given.append(grace_s)
         delete(client, path, uid, grace_s=grace_s)
 
-    monkeypatch.setattr(http.Client, "delete", seen)
+    monkeypatch.setattr(http.KubernetesClient, "delete", seen)
     first, last = fleet.runner.list()
     fleet.runner.delete(first.id)
     fleet.until(lambda: list(fleet.runner.list()) == [last], "one to be gone")
@@ -297,4 +297,4 @@ def test_an_attempt_whose_pods_were_lost_before_they_claimed_is_made_anew(make: 
     stage.start(WAIT)
     (new,) = stage.machines()
     assert new.id != old.id
-    assert fleet.runner.look(old.id) is Sight.GONE
+    assert fleet.runner.look(old.id) is MachineExistence.GONE

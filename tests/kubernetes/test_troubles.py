@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bastion.model.errors import Later, RunnerError
-from bastion.model.interfaces import AttemptKey, Placement, Sight
+from bastion.model.errors import NotReady, RunnerError
+from bastion.model.interfaces import AttemptKey, MachineExistence, Placement
 from bastion.model.state.state import Cause
 from bastion.runners.kubernetes.listing import AGAIN_S, ANEW_S, LATE_S
 from bastion.runners.kubernetes.runner import PAUSE_S
@@ -67,7 +67,7 @@ def test_what_is_refused_says_why_and_is_asked_for_again_in_a_minute(
         fleet.runner.create(placement(KEY))
     assert f": {message}{advice}" in reason(fleet)
     asked = fleet.client.asked
-    with pytest.raises(Later):
+    with pytest.raises(NotReady):
         fleet.runner.create(placement(KEY))
     assert fleet.client.asked == asked
     clock.now += PAUSE_S
@@ -130,11 +130,11 @@ def test_a_cluster_that_is_away_for_ten_minutes_costs_nobody_anything(make: Make
         while clock.now < 600:
             with pytest.raises(RunnerError, match="Kubernetes does not answer at http://"):
                 fleet.runner.list()
-            assert fleet.runner.look(machine.id) is Sight.BLIND
+            assert fleet.runner.look(machine.id) is MachineExistence.UNREACHABLE
             assert fleet.runner.waiting() == {OTHER: waits}
             clock.now += fleet.runner.pace_s
     assert [one.id for one in stage.machines()] == [machine.id]
-    assert fleet.runner.look(machine.id) is Sight.THERE
+    assert fleet.runner.look(machine.id) is MachineExistence.THERE
     assert len(fleet.cluster.rows("JobSet")) == 2
     (code,) = (fleet.folder / "pods" / machine.id.split("/")[2]).rglob("code")
     (code / "go").touch()
@@ -171,7 +171,7 @@ def test_a_bastion_that_starts_anew_sees_jobs_from_before_there_were_jobsets(mak
     fleet.cluster.jobset = True
     runner = fleet.by(clock)
     (machine,) = runner.list()
-    assert (machine.key, machine.seen, runner.look(machine.id)) == (KEY, False, Sight.THERE)
+    assert (machine.key, machine.seen, runner.look(machine.id)) == (KEY, False, MachineExistence.THERE)
     runner.create(placement(KEY))
     assert fleet.cluster.rows("JobSet") == []
     runner.delete(machine.id)
@@ -201,7 +201,7 @@ def test_a_gang_that_loses_a_pod_before_it_began_is_made_anew(make: Make) -> Non
     first, second = fleet.runner.list()
     fleet.cluster.evict(second.id.split("/")[0])
     assert [one.id for one in fleet.runner.list()] == [first.id]
-    with pytest.raises(Later, match="made anew"):
+    with pytest.raises(NotReady, match="made anew"):
         fleet.runner.create(placement(KEY, workers=2))
     assert list(fleet.runner.list()) == []
     fleet.runner.create(placement(KEY, workers=2))

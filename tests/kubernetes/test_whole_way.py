@@ -54,7 +54,7 @@ class Ground:
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Iterator[Ground]:
+def context(tmp_path: Path) -> Iterator[Ground]:
     cluster, fleet = Cluster(tmp_path / "pods"), Fleet(tmp_path)
     fleet.environ["KUBECONFIG"] = str(kubeconfig(tmp_path / "kubeconfig", cluster.url))
     fleet.put("config.toml", SETTINGS.encode())
@@ -64,8 +64,8 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
     cluster.close()
 
 
-def test_a_job_runs_in_a_pod_also_while_the_cluster_is_away(ground: Ground) -> None:
-    fleet, cluster = ground.fleet, ground.cluster
+def test_a_job_runs_in_a_pod_also_while_the_cluster_is_away(context: Ground) -> None:
+    fleet, cluster = context.fleet, context.cluster
     said = fleet.run("bastion", "create", "--poll=0.1")
     assert said.returncode == 0, said
     job = fleet.submit(
@@ -98,8 +98,8 @@ def test_no_way_in_is_told(text: str | None, context: str, tmp_path: Path, monke
         log_in(str(file), context)
 
 
-def test_a_job_of_an_image_runs_in_it(ground: Ground) -> None:
-    fleet, cluster = ground.fleet, ground.cluster
+def test_a_job_of_an_image_runs_in_it(context: Ground) -> None:
+    fleet, cluster = context.fleet, context.cluster
     with cluster.changed() as kubelet:
         kubelet.images[BUNDLE.pinned] = Image(busybox(fleet.folder / "root"), "/app")
     assert fleet.run("bastion", "create", "--poll=0.1").returncode == 0

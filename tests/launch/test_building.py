@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bastion.model.interfaces import Built
+from bastion.model.interfaces import BuildResult
 from bastion.model.job.spec import BundleRef
 from bastion.model.state.state import JobState
 from tests.support.clients import Asked
@@ -29,7 +29,7 @@ def test_why_names_the_build_and_where_its_log_is() -> None:
 
 def test_a_build_that_is_done_is_in_the_history_and_its_digest_in_the_spec() -> None:
     town, job = waiting()
-    town.builds.ends[BUILD] = Built(images={IMAGE: DIGEST})
+    town.builds.ends[BUILD] = BuildResult(images={IMAGE: DIGEST})
     town.ticks(20)
     town.runs(job)
     assert f"its image is built: sha256:{DIGEST[:12]}" in town.run("launch", "history", "train").out
@@ -38,7 +38,7 @@ def test_a_build_that_is_done_is_in_the_history_and_its_digest_in_the_spec() -> 
 
 def test_a_build_that_failed_is_the_end_of_the_job_for_everybody() -> None:
     town, job = waiting()
-    town.builds.ends[BUILD] = Built(images={}, problem="FAILURE: step 0")
+    town.builds.ends[BUILD] = BuildResult(images={}, problem="FAILURE: step 0")
     town.ticks(20)
     assert town.job(job).state is JobState.FAILED
     for command in ("why", "history", "show"):

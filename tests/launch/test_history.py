@@ -9,11 +9,11 @@ import pytest
 
 from bastion.journal import retirement, snapshot
 from bastion.launcher.read.past_jobs import look_up, records
-from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.reader import BastionReader
 from bastion.model import layout
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CapacityChanged, Forgotten
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 from bastion.stores.counting import CountingBucket
 from tests.support.bench import Bench
 from tests.support.world import NOON, World
@@ -114,9 +114,9 @@ def test_the_history_of_a_job_costs_no_more_in_a_long_journal(bench: Bench) -> N
         busy(world, ticks)
         snapshot.make(world.bucket)
         counting = CountingBucket(world.bucket)
-        view = Reader(counting, world.clock, world.tasks).look()
+        view = BastionReader(counting, world.clock, world.tasks).look()
         found = look_up(job, view, counting, world.tasks)
-        told = list(records(counting, world.tasks, view, found, Holes()))
+        told = list(records(counting, world.tasks, view, found, Gaps()))
         assert len(told) == 5
         return sum(counting.counts.values())
 
@@ -131,7 +131,7 @@ def test_of_a_long_history_the_first_and_the_newest_can_be_had(bench: Bench) -> 
     view = world.look()
     found = look_up("sweep", view, world.bucket, world.tasks)
 
-    told = list(records(world.bucket, world.tasks, view, found, Holes(), most=4))
+    told = list(records(world.bucket, world.tasks, view, found, Gaps(), most=4))
 
     assert [record.seq for record in told] == [1, 59, 60, 61]
 
@@ -182,7 +182,7 @@ def test_a_look_at_the_queue_costs_as_much_for_many_jobs_as_for_one() -> None:
         snapshot.make(world.bucket)
         busy(world, 3)
         counting = CountingBucket(world.bucket)
-        assert len(Reader(counting, world.clock, world.tasks).look().state.jobs) == jobs
+        assert len(BastionReader(counting, world.clock, world.tasks).look().state.jobs) == jobs
         return counting.counts
 
     assert cost(300) == cost(1) == {"list": 3, "read": 5}

@@ -13,7 +13,7 @@ from rich.text import Text
 from textual.pilot import Pilot
 
 from bastion.cli.bastion.parts.top_app import JobDetails, TopApp, bars
-from bastion.schedule.usage import Use
+from bastion.schedule.usage import ProjectUsage
 from tests.launch.bastion.test_simulate import QUOTA as SHARES
 from tests.launch.bastion.test_top import played, until
 from tests.launch.test_hostile import HOSTILE, Bad, Tags
@@ -52,7 +52,7 @@ def test_top_lets_nothing_act(bad: Bad) -> None:
 
 @given(TEXTS, TEXTS, st.integers(4, 200))
 def test_no_name_acts_beside_a_bar(project: str, kind: str, width: int) -> None:
-    (line,) = bars([(Use(project=project, kind=kind, share=2, used=3, borrowed=1), 8)], width)
+    (line,) = bars([(ProjectUsage(project=project, kind=kind, share=2, used=3, borrowed=1), 8)], width)
     assert isinstance(line, Text)
     assert not ACTS.search(line.plain)
     assert "\n" not in line.plain

@@ -12,9 +12,9 @@ import pytest
 from bastion.cli.launch.ls import TableOptions, cropped, looks, watch
 from bastion.cli.terminal.output import Output
 from bastion.cli.terminal.table import JSON, TABLE
-from bastion.launcher.read.reader import Reader
-from bastion.launcher.read.view import Filter
-from bastion.model.errors import BucketError, Denied
+from bastion.launcher.read.reader import BastionReader
+from bastion.launcher.read.view import JobFilter
+from bastion.model.errors import AccessDenied, BucketError
 from bastion.model.interfaces import Bucket, Stat
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import Ended, Gone
@@ -36,8 +36,8 @@ def watched(
 ) -> tuple[str, str]:  # fmt: skip
     """Standard output and error of watching everything, while this happens between the looks."""
     output = Output(out or StringIO(), StringIO(), json=form == JSON, environ=environ)
-    reader = Reader(bucket or world.bucket, world.clock, world.tasks)
-    asked = TableOptions(bastion="b", user="alice", meant=Filter(), limit=None, form=form)
+    reader = BastionReader(bucket or world.bucket, world.clock, world.tasks)
+    asked = TableOptions(bastion="b", user="alice", meant=JobFilter(), limit=None, form=form)
     world.clock.script = [*happens, ctrl_c]
     with pytest.raises(KeyboardInterrupt):
         watch(output, asked, looks(reader.look(), reader, world.clock, 2.0))
@@ -148,12 +148,12 @@ def test_a_store_that_does_not_answer_is_told_once_and_asked_again() -> None:
 def test_what_waiting_does_not_help_ends_it() -> None:
     world = World()
     flaky = Flaky(world.bucket)
-    reader = Reader(flaky, world.clock, world.tasks)
+    reader = BastionReader(flaky, world.clock, world.tasks)
     seen = looks(reader.look(), reader, world.clock, 2.0)
     next(seen)
-    flaky.problem = Denied("no")
+    flaky.problem = AccessDenied("no")
 
-    with pytest.raises(Denied):
+    with pytest.raises(AccessDenied):
         next(seen)
 
 

@@ -28,14 +28,14 @@ from bastion.model.stored.records import Facts
 from tests.support.bench import QUOTA, Bench
 from tests.support.world import NOON, World
 
-POOL = CapacityChanged(runner="local", resources={"v4": 8, "cpu": 4})
+CAPACITY = CapacityChanged(runner="local", resources={"v4": 8, "cpu": 4})
 
 
 def world(bench: Bench, *events: AnyEvent, quota: str = QUOTA, ago_s: float = 7_000) -> World:
     """A bastion that began so long before now."""
     made = World(bench.bucket)
     made.clock.now = (datetime.now(UTC) - NOON).total_seconds() - ago_s
-    made.happens(POOL, FileChanged(file="quota", version="1", text=quota), *events)
+    made.happens(CAPACITY, FileChanged(file="quota", version="1", text=quota), *events)
     return made
 
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.explain.explanation import End, Explanation, Pulse, Running
-from bastion.launcher.explain.forecast import Expected, Over
+from bastion.launcher.explain.explanation import Explanation, JobEnd, RunningAttempt, WorkerReports
+from bastion.launcher.explain.forecast import EndingJob, ExpectedStart
 from bastion.launcher.explain.held_back import HeldBack
-from bastion.launcher.explain.preemption_risk import PreemptionRisk, ShareClaim, Threat
-from bastion.launcher.explain.preemptions import Stopped
-from bastion.launcher.explain.queue_position import Ahead, QueuePosition
+from bastion.launcher.explain.preemption_risk import ExpectedStop, PreemptionRisk, ShareClaim
+from bastion.launcher.explain.preemptions import PreemptedAttempt
+from bastion.launcher.explain.queue_position import JobAhead, QueuePosition
 from bastion.launcher.explain.remedies import Remedy
 from bastion.launcher.explain.start_estimate import StartEstimate
 from bastion.launcher.explain.timing import AwaitedEnd, Timing
-from bastion.launcher.explain.waiting import Amount, Holder, WaitingAccount
-from bastion.launcher.explain.what_if_decision import Effect, Other
+from bastion.launcher.explain.waiting import Holder, ResourceAmount, WaitingAccount
+from bastion.launcher.explain.what_if_decision import DecisionEffect, JobReference
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/reference/launch-why.md").read_text()
@@ -27,8 +27,9 @@ NAMED = set(re.findall(r"`([a-z_]+)`", PAGE))
 """Every word in code on the page."""
 
 PARTS: list[Any] = [
-    Explanation, WaitingAccount, Amount, QueuePosition, Ahead, Holder, HeldBack, StartEstimate, Effect, Other, Expected, Over,
-    Remedy, Timing, AwaitedEnd, Running, Pulse, End, Stopped, PreemptionRisk, Threat, ShareClaim,
+    Explanation, WaitingAccount, ResourceAmount, QueuePosition, JobAhead, Holder, HeldBack, StartEstimate, DecisionEffect,
+    JobReference, ExpectedStart, EndingJob, Remedy, Timing, AwaitedEnd, RunningAttempt, WorkerReports, JobEnd, PreemptedAttempt,
+    PreemptionRisk, ExpectedStop, ShareClaim,
 ]  # fmt: skip
 
 

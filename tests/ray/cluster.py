@@ -131,7 +131,7 @@ class Cluster:
                     out.append(process)
         return out
 
-    def machines(self) -> list[process_marks.Marked]:
+    def machines(self) -> list[process_marks.MarkedProcess]:
         """All processes of workers and of their jobs that it was asked to start."""
         found = ((one, render.parse(one.machine)) for one in process_marks.scan())
         return [one for one, name in found if name and name.session in self._sessions]

@@ -11,13 +11,13 @@ from bastion.model.errors import RunnerError
 from bastion.model.interfaces import AttemptKey
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.local import process_marks
-from bastion.runners.ray.api import Answer, HttpDashboard
-from bastion.runners.ray.render import Name, parse, session_mark
+from bastion.runners.ray.api import DashboardAnswer, HttpDashboard
+from bastion.runners.ray.render import RayJobName, parse, session_mark
 from bastion.runners.ray.runner import RayRunner
 from bastion.runners.ray.settings import RaySettings
 from bastion.runners.worker.linux.ports import free_port
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from bastion.testing.fleets import ProcessFleet, sealing
 from tests.ray.cluster import Cluster
 
@@ -30,7 +30,7 @@ class Counting:
         self.asked: list[str] = []
         self.loses = False
 
-    def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+    def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> DashboardAnswer:
         self.asked.append(f"{verb} {path}")
         answer = self.door.ask(verb, path, body)
         if self.loses and verb == "POST":
@@ -52,7 +52,7 @@ class RayFleet(ProcessFleet):
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         self.cluster, self.folder = cluster, folder
-        self.bucket = Prefixed(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
+        self.bucket = PrefixedBucket(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
         self.dashboard = Counting(cluster.door)
         self.scope = f"test-{folder.name}"
         self.clock = Ahead()
@@ -99,7 +99,7 @@ class RayFleet(ProcessFleet):
 
     def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
         """Somebody who reaches the dashboard submits a job under such an id."""
-        name = str(Name(self.scope, key, worker, epoch, session_mark("theirs"), "0" * 32))
+        name = str(RayJobName(self.scope, key, worker, epoch, session_mark("theirs"), "0" * 32))
         body = {"submission_id": name, "entrypoint": "exec sleep 600"}
         assert self.cluster.door.ask("POST", "/api/jobs/", body).status == 200
         self.spoofs.append(name)

@@ -9,7 +9,7 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.interfaces import AttemptKey, Sight
+from bastion.model.interfaces import AttemptKey, MachineExistence
 from bastion.model.state.state import Cause
 from bastion.runners.local import process_marks
 from bastion.runners.ray.runner import LOST_S
@@ -42,13 +42,13 @@ def test_a_raylet_that_falls_takes_its_worker_along_and_ray_tells_it_later(fleet
     cluster.kill("node", "raylet")
     until(lambda: not [one for one in process_marks.scan() if one.machine == machine], "the end of all that ran there")
     until(lambda: stage.runner.list() == [], "Ray's word")
-    assert stage.runner.look(machine) is Sight.BLIND
+    assert stage.runner.look(machine) is MachineExistence.UNREACHABLE
     assert stage.runner.waiting() == {}
     capacity = stage.runner.capacity()
     assert capacity is not None
     assert set(capacity) == {"cpu", "memory"}
     fleet.clock.seconds = LOST_S
-    assert stage.runner.look(machine) is Sight.GONE
+    assert stage.runner.look(machine) is MachineExistence.GONE
     assert stage.phase(0) == "running", "it is lost: nobody said that it had ended"
 
     cluster.start_node()

@@ -22,7 +22,7 @@ from bastion.model.stored.journal_object import JournalObject
 from tests.simulation.calm_laws import LOOK_S, SETTLE_S, SLOW, START_S, CalmLaws
 from tests.simulation.parts.broken import Broken
 from tests.simulation.parts.kernel import START
-from tests.simulation.parts.pace import POOL
+from tests.simulation.parts.pace import CAPACITY
 from tests.simulation.parts.plan import Plan
 from tests.simulation.scene import QUOTA, Scene
 from tests.support.world import spec
@@ -47,7 +47,7 @@ def _stopped(stops: int, v4: int) -> Scene:
     """A fleet that is empty but for a job that was stopped so often, the last time at `STOPPED_AT`."""
     scene = Scene(Plan(seed=1, begins=0, steps=0, rates={}, acts=(), users=()))
     events: list[AnyEvent] = [
-        CapacityChanged(runner="local", resources=POOL),
+        CapacityChanged(runner="local", resources=CAPACITY),
         FileChanged(file="quota", version="1", text=QUOTA.decode()),
         Submitted(request="ann/r", job="j", spec=spec(user="ann", project="red", resources={"v4": v4})),
     ]

@@ -12,7 +12,7 @@ from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.interfaces import Machine
 from bastion.model.state.state import Cause
-from bastion.model.stored.records import Claim, Facts, World
+from bastion.model.stored.records import Claim, Facts, Peers
 from bastion.runners.worker.exit_reason import no_room
 from tests.simulation.parts.fleet import SimRunner
 from tests.simulation.parts.host import SimHost, SimProcess
@@ -70,14 +70,14 @@ def test_a_damaged_order_is_not_the_jobs_failure() -> None:
     assert facts.message.startswith(f"{layout.order(KEY)} cannot be read: ")
 
 
-@pytest.mark.parametrize("data", [TORN, encode(World(members=[]))])
+@pytest.mark.parametrize("data", [TORN, encode(Peers(members=[]))])
 def test_nor_are_damaged_addresses_of_its_gang(data: bytes) -> None:
     place = Place(workers=2)
-    place.bucket.create(layout.world(KEY), data)
+    place.bucket.create(layout.peers(KEY), data)
     place.works()
     facts = place.ended()
     assert (facts.phase, facts.cause) == ("ended", Cause.LOST)
-    assert layout.world(KEY) in facts.message
+    assert layout.peers(KEY) in facts.message
 
 
 def test_a_damaged_stop_is_one_all_the_same_with_the_jobs_own_grace() -> None:

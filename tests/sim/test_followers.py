@@ -12,9 +12,9 @@ import pytest
 
 from bastion.launcher.logs import task_follower
 from bastion.launcher.logs.follower_notice import WATCH_S
-from bastion.launcher.logs.log_lines import Choice
+from bastion.launcher.logs.log_lines import LogSelection
 from bastion.launcher.read.job_lookup import find
-from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.reader import BastionReader
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.job.spec import new_jobspec
@@ -117,10 +117,10 @@ class Scene:
 
     def _follow(self, life: Life, bucket: CountingBucket, wrong_s: float) -> None:
         clock, tasks = WrongClock(self.kernel, wrong_s), SimTasks(self.kernel, life)
-        reader = Reader(bucket, clock, tasks)
+        reader = BastionReader(bucket, clock, tasks)
         doors = task_follower.FollowContext(bucket=bucket, clock=clock, tasks=tasks, reader=reader)
-        screen = task_follower.Screen(lines=self._see, note=lambda _text: None)
-        task_follower.follow(doors, find("j", reader.look()), 0, Choice(tail=0), screen)
+        screen = task_follower.FollowOutput(lines=self._see, note=lambda _text: None)
+        task_follower.follow(doors, find("j", reader.look()), 0, LogSelection(tail=0), screen)
 
     def _see(self, lines: list[str]) -> None:
         self.late += [self.kernel.now - float(line) for line in lines]

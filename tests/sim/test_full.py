@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.model.errors import Full
+from bastion.model.errors import StoreFull
 from bastion.model.state.state import AttemptState
 from tests.sim.test_zombie import Stage, play
 from tests.simulation.parts.kernel import Life
@@ -18,7 +18,7 @@ class SmallBucket(SimBucket):
 
     def _need_room(self, key: str) -> None:
         if self.full:
-            raise Full(f"no room for {key}")
+            raise StoreFull(f"no room for {key}")
 
     def create(self, key: str, data: bytes) -> str | None:
         self._need_room(key)

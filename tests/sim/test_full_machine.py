@@ -30,7 +30,7 @@ class FullHost(SimHost):
 
     what = ""
 
-    def write_world(self, data: bytes) -> None:
+    def write_peers(self, data: bytes) -> None:
         if self.what == "world":
             full()
 

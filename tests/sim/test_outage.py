@@ -96,7 +96,7 @@ def test_a_store_that_is_away_is_told_while_it_is() -> None:
         stage.cut(HOUR_S, 0.0)
         stage.go_on(bastion, 60)
         assert bastion.troubles["inbox"] == "cut off"
-        assert bastion.fence.may_act() is False
+        assert bastion.window.may_act() is False
 
     play(story, Cut)
 

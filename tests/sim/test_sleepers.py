@@ -12,7 +12,7 @@ from bastion.journal.recover import load, objects
 from bastion.journal.retirement import KEEP
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.errors import Deposed
+from bastion.model.errors import LeadershipLost
 from bastion.model.interfaces import AttemptKey, Placement
 from bastion.model.job.spec import new_jobspec
 from bastion.model.layout import job_id
@@ -127,7 +127,7 @@ def test_a_bastion_that_slept_for_a_month_is_deposed_before_it_touches_anything(
         stage.forget(new, job)
         late = stage.comes_late(job, epoch=2)
         before = {key: value for key, value in stage.store.objects.items() if not key.startswith(layout.INBOX)}
-        with pytest.raises(Deposed):
+        with pytest.raises(LeadershipLost):
             stage.go_on(old, 60)
         assert {key: value for key, value in stage.store.objects.items() if key in before} == before
         stage.kernel.sleep(30)
@@ -177,7 +177,7 @@ def test_a_bastion_that_slept_through_a_purge_of_the_journal_is_fenced_off(again
         if other is not None:
             stage.go_on(other, 10)
         machines = len(stage.hosts)
-        with pytest.raises(Deposed):
+        with pytest.raises(LeadershipLost):
             stage.go_on(old, 200)
         stage.kernel.sleep(60)
         assert len(stage.hosts) == machines, "it has begun nothing"
@@ -197,7 +197,7 @@ def test_a_bastion_begins_where_a_purge_ended_whatever_its_journal_was() -> None
         first.close()
         end = first.journal.state.seq
         stage.bucket.delete([layout.STATUS, layout.journal(0)])  # a hole: nothing of it could be folded
-        kept = snapshot.fence_off(stage.bucket)
+        kept = snapshot.end_for_good(stage.bucket)
         assert kept[0] == layout.snapshot(end + 1)
         stage.bucket.delete([stat.key for stat in stage.bucket.list("") if stat.key not in kept])
         second = stage.bastion(2)

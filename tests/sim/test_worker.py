@@ -12,7 +12,7 @@ from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.codec import decode, encode
 from bastion.model.errors import BucketError
-from bastion.model.interfaces import Bucket, Stat, Stored
+from bastion.model.interfaces import Bucket, Stat, StoredObject
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import Facts, StopOrder
 from bastion.stores.memory import MemoryBucket
@@ -35,7 +35,7 @@ class Storm:
         self._kernel = kernel
         self._store = store
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         return self._do(lambda: self._store.read(key, limit))
 
     def create(self, key: str, data: bytes) -> str | None:

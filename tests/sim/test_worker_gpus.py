@@ -11,7 +11,7 @@ from bastion.model.interfaces import Machine
 from bastion.model.state.state import Cause
 from bastion.model.stored.gpu_facts import Gpu
 from bastion.model.stored.records import Facts, StopOrder
-from bastion.runners.worker.interfaces import Post, WorkerContext
+from bastion.runners.worker.interfaces import WorkerContext, WorkerIdentity
 from bastion.runners.worker.linux.nvml import NvmlGpus
 from bastion.runners.worker.run import run
 from bastion.stores.counting import CountingBucket
@@ -84,7 +84,7 @@ class Scene:
             outputs="memory://outputs",
             gpus=NvmlGpus(["1"], self.nvml),
         )
-        run(Post(key=KEY, worker=0, machine="m", address="10.0.0.1", devices=("1",)), doors)
+        run(WorkerIdentity(key=KEY, worker=0, machine="m", address="10.0.0.1", devices=("1",)), doors)
         self.host.worker.end()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.errors import Deposed
+from bastion.model.errors import LeadershipLost
 from bastion.model.job.spec import new_jobspec
 from bastion.model.stored.requests import Submit
 from bastion.service import loop
@@ -115,7 +115,7 @@ def test_a_zombie_ends_at_its_first_word() -> None:
         new = stage.bastion(2)
         stage.go_on(new, 20)
         stage.submit("late")
-        with pytest.raises(Deposed, match=r"took over|another bastion"):
+        with pytest.raises(LeadershipLost, match=r"took over|another bastion"):
             stage.go_on(old, 60)
 
     play(story)

@@ -10,13 +10,13 @@ from bastion.model.interfaces import Bucket, Clock, Runner
 from bastion.platform.store_clock import StoreClock
 from bastion.service import loop
 from bastion.service.maintenance import ServiceContext
-from bastion.service.received_request import Authors
+from bastion.service.received_request import RequestAuthors
 from bastion.service.tick import Bastion
 from tests.simulation.laws.input import ACCOUNTS, NAMES
 from tests.simulation.laws.laws import Laws
 from tests.simulation.parts.kernel import Kernel, Life, SimIds, SimTasks
 
-AUTHORS = Authors(own=0, number_of=ACCOUNTS.get, name_of=NAMES.__getitem__, as_submitter=True)
+AUTHORS = RequestAuthors(own=0, number_of=ACCOUNTS.get, name_of=NAMES.__getitem__, as_submitter=True)
 
 
 class Ground(Protocol):

@@ -112,10 +112,10 @@ class CalmLaws:
         now, kept = self._now(), self.scene.laws.kept
         free = [
             minus(
-                minus(pool, total(job.demand for _, job, attempt in attempts if attempt.runner == runner)),
+                minus(capacity, total(job.demand for _, job, attempt in attempts if attempt.runner == runner)),
                 kept.held(runner, state, now),
             )
-            for runner, pool in self.scene.fleet.items()
+            for runner, capacity in self.scene.fleet.items()
         ]
         within = self._within()
         for job in self._ready():
@@ -144,7 +144,7 @@ class CalmLaws:
         quota = inputs(state).quota
         if quota is None:
             return lambda job, demand: False
-        shares = Shares(quota, self.scene.laws.pool)
+        shares = Shares(quota, self.scene.laws.capacity)
         return lambda job, demand: shares.within(job.project, used.get(job.project, {}), amounts(demand))
 
     def _now(self) -> datetime:

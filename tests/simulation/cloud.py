@@ -8,7 +8,7 @@ from random import Random
 
 from bastion.model import layout
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Bucket, Machine, MachineExistence, Placement
 from bastion.quota.resources import Resources
 from tests.simulation.laws.side import on_its_side
 from tests.simulation.line import WeatherLine, bucket_of
@@ -188,12 +188,12 @@ class ShakyRunner:
     def waiting(self) -> Mapping[AttemptKey, str]:
         return {}
 
-    def look(self, machine: str) -> Sight:
-        seen: list[Sight] = []
+    def look(self, machine: str) -> MachineExistence:
+        seen: list[MachineExistence] = []
         with suppress(RunnerError):
             self._call(f"look {machine}", lambda: seen.append(self._inner.look(machine)))
             return seen[0]
-        return Sight.BLIND
+        return MachineExistence.UNREACHABLE
 
     def _show(self, shown: Shown) -> None:
         """New machines may be hidden for a while, others drop out for a minute, and such as are gone are shown for as long."""

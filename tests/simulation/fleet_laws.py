@@ -23,11 +23,11 @@ class FleetLaws:
         """Raises `Broken`."""
         there = [host for host in self.scene.hosts.values() if host.there]
         self._one_attempt(host for host in there if host.runs)
-        for runner, pool in self.scene.fleet.items():
+        for runner, capacity in self.scene.fleet.items():
             own = (host for host in there if self.scene.owners[host.machine.id] == runner)
             used = total(host.holds for host in own if self._counts(host))
-            if not fits(used, pool):
-                raise Broken(f"the machines that are there hold {used} of {pool}")
+            if not fits(used, capacity):
+                raise Broken(f"the machines that are there hold {used} of {capacity}")
         side_laws.check(self.scene.laws.truth, self.scene.fleet)
 
     def _one_attempt(self, running: Iterable[SimHost]) -> None:

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from bastion.journal import snapshot
 from bastion.model import layout
-from bastion.model.errors import Deposed, LostEnd, Newer, RecordError
-from bastion.model.interfaces import Stored
+from bastion.model.errors import JournalEndLost, LeadershipLost, NewerVersion, RecordError
+from bastion.model.interfaces import StoredObject
 from bastion.model.version import JOURNAL, STATUS
 from bastion.service import loop
 from tests.simulation.bastions import SimBastion
@@ -68,13 +68,13 @@ class OldBucket(SimBucket):
         self._own |= {key} if version else set()
         return version
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         found = super().read(key, limit)
         if key in self._own or not key.startswith((layout.JOURNAL, layout.STATUS)):
             return found
         known = JOURNAL if key.startswith(layout.JOURNAL) else STATUS
         ours, newer = f'"schema":{known}'.encode(), f'"schema":{known + 1}'.encode()
-        return Stored(found.data.replace(ours, newer, 1), found.version)
+        return StoredObject(found.data.replace(ours, newer, 1), found.version)
 
 
 class Program(SimBastion):
@@ -96,16 +96,16 @@ class Program(SimBastion):
         try:
             if self.begin(doors, takeover=self._takeover):
                 self._go_on()
-        except Newer:
+        except NewerVersion:
             if not self.older:
                 raise
             scene.trace.seen["too old"] += 1
-        except (LostEnd, RecordError) as lost:
+        except (JournalEndLost, RecordError) as lost:
             scene.laws.rollback.refuses(lost)
-            if self.bastion is not None and isinstance(lost, LostEnd):
+            if self.bastion is not None and isinstance(lost, JournalEndLost):
                 self.bastion.give_up(lost)
             scene.trace.seen["refused"] += 1
-        except Deposed as deposed:
+        except LeadershipLost as deposed:
             if not scene.laws.rollback.lost and "wrote journal object" not in str(
                 deposed
             ):  # the journal itself deposes, whoever wrote there

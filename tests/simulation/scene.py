@@ -15,7 +15,7 @@ from tests.simulation.laws.bloat import LIMITS, BloatLaws
 from tests.simulation.laws.laws import Laws
 from tests.simulation.parts.host import SimHost, SimProcess
 from tests.simulation.parts.kernel import Kernel, Life
-from tests.simulation.parts.pace import FLEETS, POOL
+from tests.simulation.parts.pace import CAPACITY, FLEETS
 from tests.simulation.parts.plan import RATES, Plan
 from tests.simulation.parts.store import Store
 
@@ -67,7 +67,7 @@ class Scene:
         self.trace = self.kernel.trace
         self.store = Store(self.kernel)
         self.fleet = FLEETS[plan.walls]
-        self.laws = Laws(POOL, self.fleet, gentle=not any(fault in plan.rates for fault in RATES["call"]))
+        self.laws = Laws(CAPACITY, self.fleet, gentle=not any(fault in plan.rates for fault in RATES["call"]))
         self.laws.inputs.writers = self.store.writers
         self.store.watchers.append(lambda verb, key, data: self.laws.written(verb, key, data, self.kernel.now))
         self.rests_at = self.storm_over_at = 0.0

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.reader import BastionReader
 from bastion.launcher.submit import sending
 from bastion.model.errors import BastionError, BucketError
 from bastion.model.job.alternatives import Alternative
@@ -113,7 +113,7 @@ class User:
     def _look(self) -> None:
         """`launch ls`, a few times: no job whose submission was acknowledged before may be absent."""
         scene, dice = self._scene, self._dice
-        reader = Reader(self.bucket, SimClock(scene.kernel), SimTasks(scene.kernel, self._life))
+        reader = BastionReader(self.bucket, SimClock(scene.kernel), SimTasks(scene.kernel, self._life))
         due: set[str] = set()
         for _ in range(dice.choice([1, 3])):
             thrifty = dice.random() < 0.3  # then what it shows of the inbox may be as old as the look before

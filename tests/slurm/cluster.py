@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from bastion.model.interfaces import Said
+from bastion.model.interfaces import CommandResult
 from bastion.platform.shell import SystemShell
 from bastion.testing.fleets import until
 
@@ -73,7 +73,7 @@ class Cluster:
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         self._configure()
 
-    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
+    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> CommandResult:
         """Run a command of Slurm's here."""
         self.asked.append(argv)
         return SystemShell().run(["env", f"SLURM_CONF={self.conf}", *argv], limit_s=limit_s, stdin=stdin)

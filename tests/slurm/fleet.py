@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import AttemptKey, Said
+from bastion.model.interfaces import AttemptKey, CommandResult
 from bastion.platform.system import RandomIds, SystemClock
-from bastion.runners.slurm.render import Name, SlurmNode
+from bastion.runners.slurm.render import SlurmJobName, SlurmNode
 from bastion.runners.slurm.runner import SlurmRunner
 from bastion.runners.slurm.settings import SlurmSettings
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from bastion.testing.fleets import ProcessFleet, sealing
 from tests.slurm.cluster import Cluster
 
@@ -26,7 +26,7 @@ class Losing:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster, self.loses = cluster, False
 
-    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
+    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> CommandResult:
         said = self.cluster.run(argv, limit_s=limit_s, stdin=stdin)
         if self.loses and "sbatch" in argv:
             raise RunnerError(f"sbatch did not end in {limit_s:.0f} s")
@@ -39,7 +39,7 @@ class SlurmFleet(ProcessFleet):
     def __init__(self, folder: Path, cluster: Cluster, **options: Any) -> None:
         self.folder, self.cluster = folder, cluster
         self.settings = SlurmSettings(work=str(folder / "work"), **options)
-        self.bucket = Prefixed(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
+        self.bucket = PrefixedBucket(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
         self.shell = Losing(cluster)
         self.runner = self.again()
 
@@ -85,7 +85,7 @@ class SlurmFleet(ProcessFleet):
 
     def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
         """A job of the bastion's own account starts another, and calls it so."""
-        name = Name("test-12345678", key, epoch, "dead")
+        name = SlurmJobName("test-12345678", key, epoch, "dead")
         asked = ["sbatch", "--parsable", f"--job-name={name}", f"--ntasks={worker + 1}", "--output=/dev/null"]
         said = self.cluster.run(asked, limit_s=60, stdin="#!/bin/sh\nexec sleep 600\n")
         assert said.code == 0, said.err

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion.model.interfaces import AttemptKey, Said
+from bastion.model.interfaces import AttemptKey, CommandResult
 from bastion.model.state.state import Cause
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery import archive
@@ -33,7 +33,7 @@ class Login:
 
     cluster: Cluster
 
-    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
+    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> CommandResult:
         become = ["setpriv", f"--reuid={USER.pw_uid}", f"--regid={USER.pw_gid}", "--clear-groups"]
         return self.cluster.run([*become, *argv], limit_s=limit_s, stdin=stdin)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from bastion.model.interfaces import AttemptKey, Said
+from bastion.model.interfaces import AttemptKey, CommandResult
 from bastion.platform.system import RandomIds
 from bastion.runners.slurm.parse import _FIELDS
-from bastion.runners.slurm.render import Name
+from bastion.runners.slurm.render import SlurmJobName
 from bastion.runners.slurm.runner import SlurmRunner
 from bastion.runners.slurm.settings import SlurmSettings
 from bastion.testing.fleets import sealing
@@ -22,7 +22,7 @@ SEAL = sealing()
 def row(number: int) -> str:
     """What squeue prints of the job of this number: every other one is another bastion's."""
     key, scope = AttemptKey("train-12345678", number, 0), f"team-{number % 2}"
-    name = Name(scope, key, 7, SEAL.nonce(scope, key, 7))
+    name = SlurmJobName(scope, key, 7, SEAL.nonce(scope, key, 7))
     words = [str(number), "PENDING", "main", "2", "4", "gpu:2", "0", "", "(Priority)", "ada", str(name)]
     return "".join(f"{word:<{width}}|" for word, width in zip(words, _FIELDS.values(), strict=True)) + "\n"
 
@@ -38,10 +38,10 @@ class Busy:
     def monotonic(self) -> float:
         return self.now
 
-    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
+    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> CommandResult:
         self.now += self.takes_s
         self.asked += 1
-        return Said(0, "".join(map(row, range(JOBS))), "")
+        return CommandResult(0, "".join(map(row, range(JOBS))), "")
 
 
 @pytest.mark.parametrize(("takes_s", "pace_s"), [(0.01, 0.5), (0.4, 1.2), (20.0, 30.0)])

@@ -8,8 +8,8 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.errors import Later, RunnerError
-from bastion.model.interfaces import AttemptKey, Placement, Sight
+from bastion.model.errors import NotReady, RunnerError
+from bastion.model.interfaces import AttemptKey, MachineExistence, Placement
 from bastion.model.state.state import Cause
 from bastion.testing.stage import HELLO, KEY, OTHER, SAVES, WAIT, Stage, order
 from tests.slurm.cluster import Cluster
@@ -36,7 +36,7 @@ def said(fleet: SlurmFleet, key: AttemptKey = KEY) -> str:
 
 def refusal(fleet: SlurmFleet, placement: Placement) -> str:
     """What is said of an attempt that Slurm will not have."""
-    with pytest.raises(Later):
+    with pytest.raises(NotReady):
         fleet.runner.create(placement)
     return said(fleet, placement.key)
 
@@ -129,7 +129,7 @@ def test_a_gang_is_deleted_when_this_was_asked_for_each_node(fleet: SlurmFleet) 
     fleet.until(lambda: all(stage.claim(worker=n) for n in range(2)), "two workers")
     first, second = fleet.runner.list()
     fleet.runner.delete(first.id)
-    assert [fleet.runner.look(machine.id) for machine in (first, second)] == [Sight.THERE] * 2
+    assert [fleet.runner.look(machine.id) for machine in (first, second)] == [MachineExistence.THERE] * 2
     fleet.runner.delete(second.id)
     fleet.until(lambda: fleet.runner.list() == [], "their end")
 
@@ -141,7 +141,7 @@ def test_a_job_that_slurm_forgot_is_gone(fleet: SlurmFleet, slurm: Cluster) -> N
     stage.ended()
     number = machine.id.split("/")[0]
     fleet.until(lambda: "Invalid job id" in slurm.run(["squeue", "-j", number], limit_s=60).err, "Slurm to forget")
-    assert fleet.runner.look(machine.id) is Sight.GONE
+    assert fleet.runner.look(machine.id) is MachineExistence.GONE
     fleet.runner.delete(machine.id)
 
 
@@ -153,7 +153,7 @@ def test_a_node_that_crashed_is_gone_when_slurm_says_so(fleet: SlurmFleet, slurm
     try:
         assert stage.machines() == [machine]  # nobody knows yet
         slurm.say("scontrol", "update", f"nodename={node}", "state=down", "reason=test")  # as after SlurmdTimeout
-        fleet.until(lambda: fleet.runner.look(machine.id) is Sight.GONE, "the loss")
+        fleet.until(lambda: fleet.runner.look(machine.id) is MachineExistence.GONE, "the loss")
         assert stage.machines() == []
         assert fleet.runner.capacity() == {"cpu": 6, "memory": 6, "gpu": 6}
         stage.start(HELLO, OTHER)
@@ -212,9 +212,9 @@ def test_a_job_that_gives_itself_another_name_is_there_and_no_other_is_cancelled
     for name in ("innocent", f"test-12345678:{OTHER}@1.dead", "another-12345678:a-00000000/0/0@1.dead"):
         slurm.say("scontrol", "update", f"jobid={number}", f"jobname={name}")
         fleet.runner.list()
-        assert fleet.runner.look(machine.id) is Sight.THERE
+        assert fleet.runner.look(machine.id) is MachineExistence.THERE
         with pytest.raises(RunnerError, match=f"Slurm job {number} has another name now"):
             fleet.runner.delete(machine.id)
-        assert fleet.runner.look(machine.id) is Sight.THERE
+        assert fleet.runner.look(machine.id) is MachineExistence.THERE
     slurm.say("scancel", number)
     stage.gone(machine.id)

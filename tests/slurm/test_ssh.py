@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import Said
+from bastion.model.interfaces import CommandResult
 from bastion.model.state.state import Cause
 from bastion.platform.shell import SystemShell
-from bastion.runners.slurm.commands import Commands, SshShell
+from bastion.runners.slurm.commands import SlurmCommands, SshShell
 from bastion.testing.stage import HELLO, Stage
 from tests.slurm.cluster import Cluster
 from tests.slurm.fleet import SlurmFleet
@@ -50,7 +50,7 @@ class There:
     ssh: SshShell
     conf: Path
 
-    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
+    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> CommandResult:
         return self.ssh.run(["env", f"SLURM_CONF={self.conf}", *argv], limit_s=limit_s, stdin=stdin)
 
 
@@ -89,11 +89,11 @@ def test_a_job_runs_and_its_end_is_told(tmp_path: Path, login: SshShell, slurm: 
 def test_words_arrive_as_they_are(login: SshShell, slurm: Cluster) -> None:
     slurm.until(lambda: login.run(["true"], limit_s=60).code == 0, "the login node")
     said = login.run(["sh", "-c", 'cat; echo "$1" >&2; exit 3', "-", "a $HOME; 'b'"], limit_s=60, stdin="text\n")
-    assert said == Said(3, "text\n", "a $HOME; 'b'\n")
+    assert said == CommandResult(3, "text\n", "a $HOME; 'b'\n")
 
 
 def test_a_login_node_that_is_not_there_is_told_and_refuses_nothing(tmp_path: Path) -> None:
     (tmp_path / "client").write_text(_CLIENT.format(port=9, folder=tmp_path, user="nobody"))
     away = SshShell(SystemShell(), "login", ("ssh", "-F", str(tmp_path / "client")))
     with pytest.raises(RunnerError, match="Slurm does not answer squeue: ssh: connect to host"):
-        Commands(away).ask(["squeue"])
+        SlurmCommands(away).ask(["squeue"])

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import AttemptKey, Placement, Said
+from bastion.model.interfaces import AttemptKey, CommandResult, Placement
 from bastion.runners.slurm import parse, render
 from bastion.runners.slurm.commands import SlurmRefused, _answer
-from bastion.runners.slurm.render import Name, SlurmNode
+from bastion.runners.slurm.render import SlurmJobName, SlurmNode
 from bastion.runners.slurm.settings import SlurmSettings, faults
 
 KEY = AttemptKey("train-12345678", 4, 1)
-NAME = Name("team:a-12345678", KEY, 7, "c0ffee")
+NAME = SlurmJobName("team:a-12345678", KEY, 7, "c0ffee")
 
 
 def job(
@@ -157,7 +157,7 @@ def test_what_a_job_waits_for_is_told_in_words(row: str, said: str) -> None:
     ],
 )
 def test_who_does_not_answer_and_who_refuses_are_told_apart(said: str, told: str) -> None:
-    answer = Said(1, "", f"sbatch: error: Batch job submission failed: {said}\n")
+    answer = CommandResult(1, "", f"sbatch: error: Batch job submission failed: {said}\n")
     with pytest.raises(RunnerError, match=re.escape(told)) as found:
         _answer(["sbatch"], answer)
     assert isinstance(found.value, SlurmRefused) is not told.startswith("Slurm does not answer")

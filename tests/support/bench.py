@@ -13,7 +13,7 @@ from bastion.cli.launch.tool import TOOL
 from bastion.cli.terminal.flags import Tool
 from bastion.cli.terminal.main import run
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 
 QUOTA = """
 [toml-schema]
@@ -63,7 +63,7 @@ class Bench:
     """A bucket with a bastion that was created once and does not run."""
 
     def __init__(self, folder: Path, *, quota: str | None = QUOTA) -> None:
-        self.bucket = Prefixed(LocalBucket(f"file://{folder}", create=True), "b")
+        self.bucket = PrefixedBucket(LocalBucket(f"file://{folder}", create=True), "b")
         self.bucket.write("config.toml", b"poll = 0.5\n")
         if quota is not None:
             self.bucket.write("project-quotas/project-quotas.config", quota.encode())

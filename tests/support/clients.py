@@ -9,7 +9,7 @@ from bastion.cli.launch import tool as launch_tool
 from bastion.cli.terminal.main import run
 from bastion.platform.system import RandomIds
 from bastion.stores.memory import MemoryBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from tests.support.bench import Said
 from tests.support.town import Town
 
@@ -23,7 +23,7 @@ class Asked(Town):
     def __init__(self, *files: tuple[str, str]) -> None:
         url = f"memory://{RandomIds().new()}"
         self.environ = {"BASTION_NAME": "b", "BASTION_BUCKET": url}
-        super().__init__(("config.toml", CONFIG), *files, bucket=Prefixed(MemoryBucket(url), "b"))
+        super().__init__(("config.toml", CONFIG), *files, bucket=PrefixedBucket(MemoryBucket(url), "b"))
 
     def launch(self, *argv: str, user: str = "alice") -> Said:
         """Run `launch` with these words, as this user where it matters who asks."""

@@ -9,7 +9,16 @@ from typing import Any
 
 from bastion.journal.fold import apply
 from bastion.model.errors import BucketError, RunnerError
-from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight, Stat, Stored, TaskEnd
+from bastion.model.interfaces import (
+    AttemptKey,
+    Bucket,
+    Machine,
+    MachineExistence,
+    Placement,
+    Stat,
+    StoredObject,
+    TaskEnd,
+)
 from bastion.model.state.state import State
 from bastion.model.stored.events import AnyEvent
 from bastion.platform.system import RandomIds
@@ -37,7 +46,7 @@ class FaultyBucket:
     calls: list[tuple[str, str]] = field(default_factory=list)
     url: str = "memory://faulty"
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         return self._call("read", key, lambda: self.inner.read(key, limit))  # type: ignore[no-any-return]
 
     def create(self, key: str, data: bytes) -> str | None:
@@ -148,7 +157,7 @@ class HandRunner:
     """A fleet that a test moves: machines are there when the test says so. Keeps count of what it is asked."""
 
     machines: list[Machine] = field(default_factory=list)
-    sights: dict[str, Sight] = field(default_factory=dict)
+    sights: dict[str, MachineExistence] = field(default_factory=dict)
     blind: bool = False
     refuses: set[str] = field(default_factory=set)
     holds: dict[str, int] | None = field(default_factory=lambda: {"v4": 8, "cpu": 8})
@@ -187,9 +196,9 @@ class HandRunner:
     def waiting(self) -> dict[AttemptKey, str]:
         return self.waits
 
-    def look(self, machine: str) -> Sight:
+    def look(self, machine: str) -> MachineExistence:
         self.calls.append(("look", machine))
-        return self.sights.get(machine, Sight.THERE)
+        return self.sights.get(machine, MachineExistence.THERE)
 
     def sweep(self) -> None:
         pass
@@ -202,7 +211,7 @@ class HandRunner:
     def loses(self, machine: str) -> None:
         """This machine is gone."""
         self.machines = [other for other in self.machines if other.id != machine]
-        self.sights[machine] = Sight.GONE
+        self.sights[machine] = MachineExistence.GONE
 
     def _call(self, verb: str, what: Any) -> None:
         self.calls.append((verb, what))

@@ -36,7 +36,7 @@ from bastion.model.stored.events import (
 from bastion.quota.quota import Quota
 from bastion.quota.quota_file import parse
 from bastion.quota.resources import plus
-from bastion.schedule.plan import Inputs, Plan, plan
+from bastion.schedule.plan import DecisionInputs, Plan, plan
 from tests.support.world import NOON, spec
 
 PROJECTS = ("red", "blue", "green")
@@ -72,7 +72,7 @@ class Scene:
     What is there became `smaller` just now, if that is said; and an admin `paused` all.
     """
 
-    pool: Mapping[str, int] = field(default_factory=lambda: {"v4": 8})
+    capacity: Mapping[str, int] = field(default_factory=lambda: {"v4": 8})
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     jobs: tuple[Asked, ...] = ()
     delay_s: float = 90.0
@@ -86,7 +86,7 @@ class Scene:
     def quota(self) -> Quota:
         """As an admin would write it: what is not legal is refused here."""
         lines = ["[toml-schema]", 'version = "1"']
-        for tier in (self.pool, self.worse) if self.worse else (self.pool,):
+        for tier in (self.capacity, self.worse) if self.worse else (self.capacity,):
             lines += ["[[total_resources]]" if self.worse else "[total_resources]"]
             lines += [f"{kind} = {n}" for kind, n in tier.items()]
         lines += ["[project_membership]", *(f"{name} = {list(users)}" for name, users in self.members.items())]
@@ -104,7 +104,7 @@ class Scene:
         state.seq, state.now = seq + 1, NOON
         return WhatIfCase(
             state=state,
-            inputs=Inputs(quota=self.quota(), config=Config(reclaim_delay=self.delay_s, policy=self.policy)),
+            inputs=DecisionInputs(quota=self.quota(), config=Config(reclaim_delay=self.delay_s, policy=self.policy)),
             now=at,
         )
 
@@ -131,7 +131,7 @@ class Scene:
         return replace(self, jobs=tuple(replace(job, ended=job.ended or job.name in names) for job in self.jobs))
 
     def _events(self) -> Iterator[tuple[datetime, AnyEvent]]:
-        yield NOON - timedelta(days=9), CapacityChanged(runner="local", resources=plus(self.pool, self.worse))
+        yield NOON - timedelta(days=9), CapacityChanged(runner="local", resources=plus(self.capacity, self.worse))
         if self.smaller:
             yield NOON, CapacityChanged(runner="local", resources=dict(self.smaller))
         if self.paused:
@@ -199,7 +199,9 @@ def acted(scene: Scene, job: str, remedy: Remedy) -> Scene:
         case "pool":
             return replace(
                 scene,
-                pool={k: scene.pool.get(k, 0) + change["more"].get(k, 0) for k in {**scene.pool, **change["more"]}},
+                capacity={
+                    k: scene.capacity.get(k, 0) + change["more"].get(k, 0) for k in {**scene.capacity, **change["more"]}
+                },
             )
     raise AssertionError(remedy)
 

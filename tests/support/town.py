@@ -11,7 +11,7 @@ from bastion.journal.recover import objects
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import AttemptKey, Bucket, Builds, Built
+from bastion.model.interfaces import AttemptKey, Bucket, BuildResult, BuildService
 from bastion.model.layout import job_id
 from bastion.model.state.state import Cause, Job, JobState
 from bastion.model.stored.events import AnyEvent
@@ -44,13 +44,13 @@ ME = loop.ThisBastion(name="b", host="here", boot="boot", pid=1, alive=lambda pi
 
 
 class HandBuilds:
-    """`Builds` whose ends are set by hand; `asked` is what was asked about, call by call."""
+    """`BuildService` whose ends are set by hand; `asked` is what was asked about, call by call."""
 
     def __init__(self) -> None:
-        self.ends: dict[str, Built | RunnerError] = {}
+        self.ends: dict[str, BuildResult | RunnerError] = {}
         self.asked: list[tuple[str, ...]] = []
 
-    def ended(self, names: Sequence[str]) -> dict[str, Built | RunnerError]:
+    def ended(self, names: Sequence[str]) -> dict[str, BuildResult | RunnerError]:
         self.asked.append(tuple(names))
         return {name: self.ends[name] for name in names if name in self.ends}
 
@@ -64,7 +64,7 @@ class Town:
         poll: float = 1.0,
         bucket: Bucket | None = None,
         more: Sequence[HandRunner] = (),
-        builds: Builds | None = None,
+        builds: BuildService | None = None,
     ) -> None:
         self.bucket, self.clock, self.tasks = FaultyBucket(bucket or memory()), HandClock(), HandTasks()
         self.runner, self.ids, self.poll = HandRunner(), RandomIds(), poll

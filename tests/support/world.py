@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bastion.journal.journal import Journal
-from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.reader import BastionReader
 from bastion.launcher.read.view import View
 from bastion.model import layout
 from bastion.model.codec import encode
@@ -109,9 +109,9 @@ class World:
         """The bastion gives a sign of life."""
         self.bucket.write(layout.STATUS, encode(status(self.clock.wall(), state=state)))
 
-    def reader(self) -> Reader:
+    def reader(self) -> BastionReader:
         """A reader of everything."""
-        return Reader(self.bucket, self.clock, self.tasks)
+        return BastionReader(self.bucket, self.clock, self.tasks)
 
     def look(self) -> View:
         """What a reader sees now."""

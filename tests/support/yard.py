@@ -8,7 +8,7 @@ from typing import Any
 from bastion.journal.leadership import LeaderWindow
 from bastion.model import layout
 from bastion.model.codec import decode, encode
-from bastion.model.errors import Deposed
+from bastion.model.errors import LeadershipLost
 from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause
 from bastion.model.stored.events import AnyEvent, Claimed, Started, Stopping, Submitted
@@ -38,11 +38,11 @@ class Yard:
             *events,
         )
         self.state.epoch = 3
-        self.fence = LeaderWindow(self.clock)
+        self.window = LeaderWindow(self.clock)
         specs = SpecCache(self.bucket)
         specs.keep("j", wanted)
         self.turns = Reconciler(
-            runner=self.runner, bucket=self.bucket, clock=self.clock, ids=RandomIds(), fence=self.fence, specs=specs,
+            runner=self.runner, bucket=self.bucket, clock=self.clock, ids=RandomIds(), window=self.window, specs=specs,
             epoch=3, desired=lambda: desired(self.state), now=lambda: NOON + timedelta(seconds=self.clock.now),
             at_once=HandTasks().map, verify=self.verified,
         )  # fmt: skip
@@ -51,12 +51,12 @@ class Yard:
         """What `status.json` says of a larger epoch."""
         self.looks += 1
         if self.deposed:
-            raise Deposed("the bastion of epoch 4 on elsewhere took over: this one ends")
+            raise LeadershipLost("the bastion of epoch 4 on elsewhere took over: this one ends")
         return self.answers
 
     def turn(self) -> list[Sighting]:
         """One turn; what it saw, but for the capacity."""
-        self.fence.confirm(self.clock.now)
+        self.window.confirm(self.clock.now)
         self.runner.calls.clear()
         self.bucket.calls.clear()
         first, *seen = self.turns.turn()

@@ -8,7 +8,7 @@ from typing import Any
 
 from bastion.model.interfaces import Placement, Runner
 from bastion.runners.local.runner import LocalRunner
-from bastion.runners.runner_context import Ground
+from bastion.runners.runner_context import RunnerContext
 
 
 class Slots:
@@ -20,21 +20,21 @@ class Slots:
         if (number := options.get("slots", 1)) not in range(1, 65):
             yield f"slots is {number!r}; use 1 to 64"
 
-    def make(self, ground: Ground) -> Runner:
+    def make(self, context: RunnerContext) -> Runner:
         """The runner of one bastion; its machines tell themselves from those of others by the scope."""
         return LocalRunner(
             name="slots",
-            scope=f"{ground.scope}-slots",
-            bucket_url=ground.bucket.url,
-            work_root=Path(ground.environ.get("XDG_STATE_HOME", "/var/tmp"), "slots"),
-            ids=ground.ids,
-            clock=ground.clock,
-            given={"slot": ground.options.get("slots", 1)},
-            inherited=ground.environ,
-            flags=ground.flags,
+            scope=f"{context.scope}-slots",
+            bucket_url=context.bucket.url,
+            work_root=Path(context.environ.get("XDG_STATE_HOME", "/var/tmp"), "slots"),
+            ids=context.ids,
+            clock=context.clock,
+            given={"slot": context.options.get("slots", 1)},
+            inherited=context.environ,
+            flags=context.flags,
         )
 
-    def preview(self, ground: Ground, placement: Placement) -> str:
+    def preview(self, context: RunnerContext, placement: Placement) -> str:
         """There is nobody whom it would ask."""
         return ""
 

@@ -14,8 +14,8 @@ from bastion.model.errors import RunnerError
 from bastion.model.interfaces import AttemptKey, Runner
 from bastion.model.settings.config import Config
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
-from bastion.runners.local.registry import Entry, Registry
-from bastion.runners.runner_context import Ground
+from bastion.runners.local.registry import Registry, RegistryEntry
+from bastion.runners.runner_context import RunnerContext
 from bastion.stores.local import LocalBucket
 from bastion.testing.fleets import ProcessFleet, sealing
 from bastion.testing.runner_contract import RunnerContract
@@ -37,7 +37,7 @@ class Machines(ProcessFleet):
         return self.made(f"another-{os.getpid()}")
 
     def made(self, scope: str) -> Runner:
-        ground = Ground(
+        context = RunnerContext(
             bastion="test",
             scope=scope,
             bucket=self.bucket,
@@ -51,7 +51,7 @@ class Machines(ProcessFleet):
             seal=sealing(),
             tasks=ThreadTasks(),
         )
-        runner = SLOTS.make(ground)
+        runner = SLOTS.make(context)
         runner.scan = self._scan
         return runner
 
@@ -69,7 +69,7 @@ class Machines(ProcessFleet):
     def questions(self) -> int:
         return self.scans
 
-    def _scan(self, registry: Registry) -> list[Entry]:
+    def _scan(self, registry: Registry) -> list[RegistryEntry]:
         self.scans += 1
         if self.is_away:
             raise RunnerError("what runs on this machine cannot be read")

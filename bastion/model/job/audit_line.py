@@ -20,7 +20,7 @@ _LINE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Byline:
+class AuditLine:
     """The user who claims to have put a text there.
 
     user: the user's name.
@@ -43,7 +43,7 @@ def sign(text: str, user: str, now: datetime) -> str:
     return f"{body}# put here by {user} at {at} (sha256 {_digest(body)})\n"
 
 
-def split(text: str) -> tuple[str, Byline | None]:
+def split(text: str) -> tuple[str, AuditLine | None]:
     """Return the text without its audit line, ending in a newline; and the audit line.
 
     The audit line is None if there is none, or if it does not fit the text.
@@ -54,7 +54,7 @@ def split(text: str) -> tuple[str, Byline | None]:
         return (text if not text or text.endswith("\n") else f"{text}\n"), None
     body += newline
     fits = found["digest"] == _digest(body)
-    return body, Byline(found["user"], found["at"]) if fits else None
+    return body, AuditLine(found["user"], found["at"]) if fits else None
 
 
 def _digest(body: str) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from bastion.quota.demand import CLASSES, STANDARD
 
 from ..codec import ERROR_MAX, Record, decode, encode, numbered, readable
-from ..errors import Newer, RecordError, SpecError
+from ..errors import NewerVersion, RecordError, SpecError
 from ..nearest import did_you_mean
 from ..wording import between, named, one_line, one_of, plain, shown
 from . import alternatives, command_rules, start_conditions
@@ -186,14 +186,14 @@ def written_out(value: Any) -> Any:
 
 
 def deserialize_jobspec(text: str | bytes) -> JobSpec:
-    """Parse JSON text into a checked spec. Raises `SpecError`; `Newer` if a newer client wrote it."""
+    """Parse JSON text into a checked spec. Raises `SpecError`; `NewerVersion` if a newer client wrote it."""
     data = text.encode() if isinstance(text, str) else text
     if len(data) > SPEC_BYTES_MAX:
         raise SpecError(f"the spec has {len(data)} bytes; at most {SPEC_BYTES_MAX} are allowed")
     try:
         spec = decode(data, JobSpec, "the job spec")
         return _sound(spec, check(spec))
-    except Newer:
+    except NewerVersion:
         raise
     except RecordError:  # check it again, field by field, to report everything that is wrong
         return _checked(_raw(data))

@@ -13,7 +13,7 @@ from bastion.quota import toml_reader
 from bastion.quota.toml_reader import TomlLines
 
 from .. import layout
-from ..errors import Newer, RecordError
+from ..errors import NewerVersion, RecordError
 from ..job import image_ref
 from ..job.alternatives import AMOUNT_MAX, KIND
 from ..job.command_rules import SHELLS
@@ -22,10 +22,10 @@ from ..nearest import did_you_mean
 from ..version import CONFIG, VERSION
 from ..wording import between, shown
 from .tables import (
-    Git,
+    GitSettings,
     GoogleSettings,
     JobLimits,
-    Limits,
+    UserLimits,
     faults_of_git,
     faults_of_google,
     faults_of_job_limits,
@@ -91,8 +91,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     run_as: str = ""
     admins: list[str] = []
     capacity: dict[str, int] = {}
-    git: Git = Git()
-    limits: Limits = Limits()
+    git: GitSettings = GitSettings()
+    limits: UserLimits = UserLimits()
     google: GoogleSettings = GoogleSettings()
     job_limits: JobLimits = JobLimits()
     buckets: dict[str, str] = {}
@@ -131,19 +131,19 @@ They are not written at their defaults, so that an older bastion can still read 
 
 
 def parse(text: str | bytes) -> Config:
-    """Parse the text of a `config.toml`. Raises `RecordError` with every complaint and its line; `Newer`."""
+    """Parse the text of a `config.toml`. Raises `RecordError` with every complaint and its line; `NewerVersion`."""
     if len(text) > CONFIG_BYTES_MAX:
         raise RecordError(f"config.toml is longer than {CONFIG_BYTES_MAX}; settings take less")
     try:
         text = text if isinstance(text, str) else text.decode()
         raw = toml_reader.loads(text)
-    except toml_reader.NotToml as error:
+    except toml_reader.TomlError as error:
         raise RecordError(f"config.toml is not TOML: line {error.line}: {error.what}") from error
     except ValueError as error:
         raise RecordError(f"config.toml is not TOML: {error}") from error
     schema = raw.get("schema", CONFIG)
     if isinstance(schema, int) and schema > CONFIG:
-        raise Newer(
+        raise NewerVersion(
             f"config.toml has schema {shown(schema)}; this is Bastion {VERSION}, which reads up to {CONFIG}: upgrade"
         )
     return _checked(raw, TomlLines(text))
@@ -174,7 +174,7 @@ def render(config: Config) -> str:
     values = {field: msgspec.to_builtins(getattr(config, field)) for field in fields}
     limits = msgspec.structs.asdict(config.limits)
     values["limits"] = {
-        key: limits[key] for key in limits if key not in _LATER or limits[key] != getattr(Limits(), key)
+        key: limits[key] for key in limits if key not in _LATER or limits[key] != getattr(UserLimits(), key)
     }
     lines = [f"{key} = {_toml(value)}" for key, value in values.items() if not isinstance(value, dict)]
     for key, table in values.items():
@@ -329,7 +329,7 @@ _EXPECTED = {
     "retention": "a table of whole days, of bundles_days, logs_days and outputs_days",
     "git": 'a table of paths, as in deploy_key = "/etc/bastion/deploy_key"; its keys are deploy_key and known_hosts',
     "google": f'a table, as in zones = ["us-central2-b"]; its keys are {", ".join(GoogleSettings().__struct_fields__)}',
-    "limits": f"a table of whole numbers, as in jobs_per_user = 5000; its keys are {', '.join(Limits().__struct_fields__)}",
+    "limits": f"a table of whole numbers, as in jobs_per_user = 5000; its keys are {', '.join(UserLimits().__struct_fields__)}",
     "default_shell": "bash or sh",
     "shared": "the name of a group, or *",
     "private_logs": "true or false",

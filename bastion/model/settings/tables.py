@@ -45,7 +45,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]{0,399}")
 _ACCOUNT = re.compile(r"([A-Za-z0-9._-]{1,100}@[A-Za-z0-9.-]{1,150})|")
 
 
-class Git(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Files on the machines with which git reaches private repositories. Paths are absolute.
 
     deploy_key: the private key; "" for none.
@@ -70,7 +70,7 @@ class JobLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     open_files: int = 65_536
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class UserLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The most that users may have and send.
 
     jobs: jobs of all users that have not ended.
@@ -124,7 +124,7 @@ class GoogleSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         return self.tiers[min(tier, len(self.tiers) - 1)]
 
 
-def faults_of_git(value: Git) -> Iterator[str]:
+def faults_of_git(value: GitSettings) -> Iterator[str]:
     """Check the files for git; yield complaints."""
     for key, path in msgspec.structs.asdict(value).items():
         if path and (not path.startswith("/") or len(path) > 1024 or not path.isprintable() or '"' in path):
@@ -138,7 +138,7 @@ def faults_of_job_limits(value: JobLimits) -> Iterator[str]:
             yield f"{name} is {shown(most)}; use a whole number from {low} to {high}"
 
 
-def faults_of_limits(limits: Limits) -> Iterator[str]:
+def faults_of_limits(limits: UserLimits) -> Iterator[str]:
     """Check these limits; yield complaints."""
     for name in limits.__struct_fields__:
         highest = _BYTES_MOST if name.startswith("request_bytes") else _MOST

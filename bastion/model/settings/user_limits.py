@@ -1,6 +1,6 @@
 """Limits on what users may have and send, for each user and for all together. Pure.
 
-They keep memory and journal bounded, whatever users send. `Crowd` changes only its own counts.
+They keep memory and journal bounded, whatever users send. `RequestCounters` changes only its own counts.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from datetime import date, datetime, timedelta
 from itertools import takewhile
 
 from ..state.state import State
-from ..state.user_counters import Census
-from .tables import Limits
+from ..state.user_counters import UserCounters
+from .tables import UserLimits
 
 _MORE = "wait until some have ended, or ask an admin of the bastion for more"
 
 
-def too_much(census: Census, user: str, tasks: int, limits: Limits) -> str:
+def too_much(census: UserCounters, user: str, tasks: int, limits: UserLimits) -> str:
     """Return why the user may not have one more job with this many tasks; empty if they may."""
     for own, of_all, more, what, name in (
         (census.jobs[user], census.all_jobs, 1, "jobs that have not ended", "jobs"),
@@ -30,7 +30,7 @@ def too_much(census: Census, user: str, tasks: int, limits: Limits) -> str:
     return ""
 
 
-class Crowd:
+class RequestCounters:
     """Counters of the requests that each user sent today.
 
     It counts those of the state first, and then each new request.
@@ -55,7 +55,7 @@ class Crowd:
         self._requests[user] += 1
         self._all_requests += 1
 
-    def too_many(self, user: str, state: State, now: datetime, limits: Limits) -> str:
+    def too_many(self, user: str, state: State, now: datetime, limits: UserLimits) -> str:
         """Return why no more requests of this user are read today, except those that end a job.
 
         Empty if they are read.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AdminFileStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One file of the admin's.
 
     version: the version that was read last; "" if there is no file.

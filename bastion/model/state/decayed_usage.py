@@ -13,7 +13,7 @@ from math import exp, expm1, log
 
 import msgspec
 
-from bastion.quota.demand import Knobs
+from bastion.quota.demand import PolicySettings
 from bastion.quota.resources import Resources
 
 FADED = 0.001
@@ -22,7 +22,7 @@ FADED = 0.001
 _HOUR_S = 3600.0
 
 
-class UserUse(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+class UserUsage(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """One user's usage of one project, by kind of resource.
 
     at: the time that `hours` are computed for.
@@ -53,19 +53,19 @@ class UserUse(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         self.hours, self.at = dict(self.hours_at(now, half_life_s)), now
 
 
-class Used(msgspec.Struct, kw_only=True):
+class DecayedUsage(msgspec.Struct, kw_only=True):
     """The usage of all users.
 
     half_life_s: the half-life, in seconds.
     rows: usage by project and user, as in `nlp/ann`.
     """
 
-    half_life_s: float = Knobs().usage_half_life_s
-    rows: dict[str, UserUse] = {}
+    half_life_s: float = PolicySettings().usage_half_life_s
+    rows: dict[str, UserUsage] = {}
 
     def hold(self, row: str, demand: Resources, sign: int, now: datetime) -> None:
         """Record that from now on this user holds `demand` more (`sign` +1) or less (-1)."""
-        use = self.rows.setdefault(row, UserUse(at=now))
+        use = self.rows.setdefault(row, UserUsage(at=now))
         if use.at != now:
             use.advance(now, self.half_life_s)
         for kind, amount in demand.items():

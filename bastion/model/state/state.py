@@ -15,16 +15,16 @@ import msgspec
 from bastion.quota.demand import CLASSES
 from bastion.quota.resources import Resources, times, total
 
-from ..codec import Moment, Stamp
+from ..codec import AuditEntry, Moment
 from ..interfaces import AttemptKey
 from ..job.alternatives import Alternative
 from ..job.spec import FINISH_TIMEOUT_S, KeptSpec
 from ..job.spec_changes import Changes, Renewal
-from .admin_file_status import File
-from .decayed_usage import Used
+from .admin_file_status import AdminFileStatus
+from .decayed_usage import DecayedUsage
 from .interning import REMEMBERED, one, sharing
-from .unreachable import Blind
-from .user_counters import Census, Sent
+from .unreachable import Unreachable
+from .user_counters import DailyBytes, UserCounters
 
 
 class JobState(StrEnum):
@@ -304,7 +304,7 @@ class Job(KeptSpec, kw_only=True, omit_defaults=True, gc=False):
     waiting: dict[int, None] = {}
     counts: Mapping[JobState, int] = {}
     cancelled_by: str = ""
-    held: Stamp | None = None
+    held: AuditEntry | None = None
     place: int | None = None
     changes: Changes | None = None
     renewed: Renewal | None = None
@@ -404,37 +404,37 @@ class State(msgspec.Struct, kw_only=True, dict=True):
     jobs: dict[str, Job] = {}
     requests: dict[str, Moment] = {}
     reclaims: dict[str, Moment] = {}
-    files: dict[str, File] = {}
+    files: dict[str, AdminFileStatus] = {}
     capacity: dict[str, dict[str, int] | None] = {}
     offers: dict[str, list[str]] = {}
-    blind: dict[str, Blind] = {}
+    blind: dict[str, Unreachable] = {}
     pending: dict[str, None] = {}
     live: dict[str, dict[int, None]] = {}
     dependents: dict[str, dict[str, dict[str, None]]] = {}
     doomed: dict[str, str] = {}
     deadlines: list[tuple[Moment, str]] = []
     builds: dict[str, dict[str, str]] = {}
-    paused: Stamp | None = None
+    paused: AuditEntry | None = None
     marks: dict[str, tuple[int, ...]] = {}
     forgotten: Moment | None = None
     indexed: int | None = None
-    used: Used | None = None
-    sent: Sent | None = None
+    used: DecayedUsage | None = None
+    sent: DailyBytes | None = None
     head: str = ""
     chained: bool = False
     rules: int = 0
 
     def __post_init__(self) -> None:
         self.indexed = self.seq if self.indexed is None else self.indexed
-        self.counted: Census | None = None
+        self.counted: UserCounters | None = None
 
-    def census(self) -> Census:
+    def census(self) -> UserCounters:
         """Return the counters of jobs that have not ended.
 
         They are counted at the first call and kept up to date from then on. They are no part of a snapshot.
         """
         if self.counted is None:
-            self.counted = Census((job.user, job.count) for job in self.jobs.values() if job.ended is None)
+            self.counted = UserCounters((job.user, job.count) for job in self.jobs.values() if job.ended is None)
         return self.counted
 
     def reported(self) -> dict[str, int] | None:

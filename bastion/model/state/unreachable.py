@@ -10,7 +10,7 @@ from ..codec import Moment
 from ..wording import clock
 
 
-class Blind(msgspec.Struct, frozen=True, kw_only=True):
+class Unreachable(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a runner that does not answer. Nothing is known of its machines.
 
     since: when it stopped answering.

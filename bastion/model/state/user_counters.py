@@ -9,7 +9,7 @@ from datetime import date, datetime
 import msgspec
 
 
-class Census:
+class UserCounters:
     """Counters of open jobs. A user whose last job has ended is forgotten.
 
     `jobs` and `tasks` count by user, `all_jobs` and `all_tasks` count for everybody.
@@ -38,7 +38,7 @@ class Census:
         self.all_tasks += tasks
 
 
-class Sent(msgspec.Struct, kw_only=True, omit_defaults=True):
+class DailyBytes(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The bytes of the requests that were taken in on one day.
 
     day: the day (UTC); None before the first request.

@@ -20,7 +20,7 @@ class Event(
     """The base of all events. The journal names an event by its class."""
 
 
-class OfAttempt(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class AttemptEvent(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The base of events about one attempt.
 
     job: the job's id.
@@ -38,7 +38,7 @@ class OfAttempt(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
         return AttemptKey(self.job, self.task, self.attempt)
 
 
-class OfUser(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class UserEvent(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The base of events that a user asked for.
 
     request: name of the request.
@@ -186,7 +186,7 @@ class RequestsDropped(Event, frozen=True, kw_only=True, omit_defaults=True, forb
     reason: str
 
 
-class CancelRequested(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class CancelRequested(UserEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A user asked to cancel a job or one of its tasks. Pending tasks end at once, live attempts are stopped.
 
     job: id of the job.
@@ -197,19 +197,19 @@ class CancelRequested(OfUser, frozen=True, kw_only=True, omit_defaults=True, for
     task: int | None = None
 
 
-class Held(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Held(UserEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A user asked to start nothing more of a job. Live attempts go on."""
 
     job: str
 
 
-class Released(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Released(UserEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A held job may start again, at its old place."""
 
     job: str
 
 
-class Topped(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Topped(UserEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A job got the best place among its user's pending jobs of its project and priority.
 
     Each of the others that was before it moves back by one.
@@ -218,7 +218,7 @@ class Topped(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     job: str
 
 
-class Updated(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Updated(UserEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The spec of a job changed. A new command replaces live attempts; the job keeps its place.
 
     job: id of the job.
@@ -229,11 +229,11 @@ class Updated(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     changes: Changes
 
 
-class Paused(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Paused(UserEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """From here on nothing is started or preempted. Live attempts go on."""
 
 
-class Resumed(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Resumed(UserEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The bastion starts and preempts again."""
 
 
@@ -248,7 +248,7 @@ class ImageBuilt(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     digest: str
 
 
-class Started(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Started(AttemptEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A new attempt gets resources.
 
     runner: name of the runner that is to create its machines.
@@ -265,7 +265,7 @@ class Started(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_u
     choice: int = 0
 
 
-class Waiting(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Waiting(AttemptEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The runner says what the attempt's machines wait for.
 
     reason: in words; "": they are there, or soon will be, and workers are expected.
@@ -274,7 +274,7 @@ class Waiting(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_u
     reason: str
 
 
-class Claimed(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Claimed(AttemptEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A worker was seen.
 
     worker: its number.
@@ -289,13 +289,13 @@ class Claimed(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_u
     port: int = 0
 
 
-class Voided(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Voided(AttemptEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A worker that was never seen can never run: the bastion holds its claim."""
 
     worker: int
 
 
-class Exited(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Exited(AttemptEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The process of a worker ended, as its facts say.
 
     worker: number of the worker.
@@ -318,13 +318,13 @@ class Exited(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     saved: bool = False
 
 
-class Gone(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Gone(AttemptEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The runner says that the worker's machine is gone. Its facts were read once more after that."""
 
     worker: int
 
 
-class Saved(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Saved(AttemptEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A checkpoint was written. This event comes only if something else was expected before.
 
     at: when it was written.
@@ -335,7 +335,7 @@ class Saved(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     every_s: float | None = None
 
 
-class Stopping(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Stopping(AttemptEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The attempt is to end.
 
     cause: why.
@@ -354,13 +354,13 @@ class Stopping(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_
     lost_s: float | None = None
 
 
-class Moved(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Moved(AttemptEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The resources of the attempt count in another tier from here on. It runs on."""
 
     tier: int
 
 
-class Ended(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Ended(AttemptEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Nothing of the attempt can run any more.
 
     cause: why it ended.
@@ -431,7 +431,7 @@ class Forgotten(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     jobs: list[str] = []
 
 
-class AttemptLost(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class AttemptLost(AttemptEvent, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """This attempt was started in a part of the journal that is lost. Its number is never given again.
 
     reason: what was lost, in words.
@@ -469,7 +469,7 @@ AnyEvent = (
     | Forgotten | AttemptLost | LossAccepted | Illegal
 )  # fmt: skip
 
-OfRequest = OfUser | Submitted | JobRejected | RequestRejected
+OfRequest = UserEvent | Submitted | JobRejected | RequestRejected
 """The events that requests of the inbox become: one event for each request."""
 
 _SAID = frozenset({"reason", "message", "problem", "why", "what"})

@@ -52,7 +52,7 @@ def pack(*, seq: int, epoch: int, nonce: str, now: datetime, events: list[bytes]
 
 
 def unpack(data: bytes, seq: int) -> JournalObject:
-    """Parse the bytes of a journal object. Raises `RecordError`, or `Newer`."""
+    """Parse the bytes of a journal object. Raises `RecordError`, or `NewerVersion`."""
     return decode(data, JournalObject, f"journal object {seq}")
 
 
@@ -81,7 +81,7 @@ def broken_link(seq: int, prev: str, head: str, *, chained: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hole:
+class Gap:
     """A gap: journal objects in a row that cannot be read.
 
     first: number of the first one.
@@ -99,13 +99,13 @@ class Hole:
 
 
 @dataclass(slots=True)
-class Holes:
+class Gaps:
     """The gaps that were found so far. Neighbouring objects form one gap.
 
     found: the gaps, in order.
     """
 
-    found: list[Hole] = field(default_factory=list)
+    found: list[Gap] = field(default_factory=list)
     _now: datetime | None = None
 
     def passed(self, now: datetime) -> None:
@@ -120,10 +120,10 @@ class Holes:
         if last and last.last == number - 1 and last.before is None:
             self.found[-1] = replace(last, last=number)
         else:
-            self.found.append(Hole(first=number, last=number, problem=problem, after=self._now))
+            self.found.append(Gap(first=number, last=number, problem=problem, after=self._now))
 
 
-def lost_end(state: State, status: Status | None) -> list[Hole]:
+def lost_end(state: State, status: Status | None) -> list[Gap]:
     """Return what the journal lacks at its end, according to a status that was read before the journal.
 
     A status from a version that wrote no `head` proves nothing.
@@ -131,4 +131,4 @@ def lost_end(state: State, status: Status | None) -> list[Hole]:
     if status is None or not status.head or status.seq <= state.seq:
         return []
     problem = f"journal object {state.seq} is missing, which status.json knows; see bastion recover"
-    return [Hole(first=state.seq, last=status.seq - 1, problem=problem, after=state.now)]
+    return [Gap(first=state.seq, last=status.seq - 1, problem=problem, after=state.now)]

@@ -20,7 +20,7 @@ It is one number for both sides, because they must agree.
 """
 
 
-PAPER_BYTES_MAX = 64 * 1024
+RECORD_BYTES_MAX = 64 * 1024
 """The most bytes of a claim, of facts and of a stop order. Larger ones do not come from an honest worker."""
 
 ORDER_BYTES_MAX = 4 * 1024 * 1024
@@ -99,7 +99,7 @@ class StopOrder(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     nonce: str
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Peer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One worker of a gang.
 
     address: address of its machine.
@@ -110,7 +110,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     port: int
 
 
-class World(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Peers(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`attempts/…/world.json`: every worker of a gang. No process starts without it.
 
     schema: the number of this form.
@@ -118,7 +118,7 @@ class World(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     schema: int = numbered(WORLD)
-    members: list[Member]
+    members: list[Peer]
 
 
 class Claim(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -211,4 +211,4 @@ class ClockNote(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_un
         movable(self.wall, self.at)
 
 
-readable(Order, StopOrder, World, Claim, AnyClaim, Facts, ClockNote)
+readable(Order, StopOrder, Peers, Claim, AnyClaim, Facts, ClockNote)

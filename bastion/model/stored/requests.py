@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ..codec import Record, decode, numbered, readable, refuse_newer, refuse_unknown
-from ..errors import BastionError, Newer, RecordError
+from ..errors import BastionError, NewerVersion, RecordError
 from ..job.spec import NAME, JobSpec, deserialize_jobspec
 from ..job.spec_changes import Changes, complaints
 from ..version import REQUEST, VERSION
@@ -19,7 +19,7 @@ REQUEST_BYTES_MAX = 256 * 1024
 _JOB_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
-class Asked(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RequestBase(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of all requests.
 
     schema: the number of this form.
@@ -30,13 +30,13 @@ class Asked(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     version: str = VERSION
 
 
-class Submit(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="submit", tag_field="kind"):
+class Submit(RequestBase, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="submit", tag_field="kind"):
     """Run this job. The spec's name and the request's id make its id."""
 
     spec: JobSpec
 
 
-class Cancel(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="cancel", tag_field="kind"):
+class Cancel(RequestBase, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="cancel", tag_field="kind"):
     """Stop a job or one of its tasks.
 
     job: id of the job.
@@ -47,25 +47,25 @@ class Cancel(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="
     task: int | None = None
 
 
-class Hold(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="hold", tag_field="kind"):
+class Hold(RequestBase, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="hold", tag_field="kind"):
     """Start nothing more of this job until it is released. Live attempts go on."""
 
     job: str
 
 
-class Release(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="release", tag_field="kind"):
+class Release(RequestBase, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="release", tag_field="kind"):
     """Let a held job start again, at its old place."""
 
     job: str
 
 
-class Top(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="top", tag_field="kind"):
+class Top(RequestBase, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="top", tag_field="kind"):
     """Give this job the best place among its user's pending jobs of its project and priority."""
 
     job: str
 
 
-class Update(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="update", tag_field="kind"):
+class Update(RequestBase, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="update", tag_field="kind"):
     """Change the spec of a job. A new command replaces live attempts.
 
     job: id of the job.
@@ -76,11 +76,11 @@ class Update(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="
     changes: Changes
 
 
-class Pause(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="pause", tag_field="kind"):
+class Pause(RequestBase, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="pause", tag_field="kind"):
     """Start and preempt nothing until the bastion is resumed. Live attempts go on, and may be stopped."""
 
 
-class Resume(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="resume", tag_field="kind"):
+class Resume(RequestBase, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="resume", tag_field="kind"):
     """Start and preempt again."""
 
 
@@ -116,7 +116,7 @@ class _Named(msgspec.Struct, frozen=True, kw_only=True):
     spec: Names
 
 
-class _Submit(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="submit", tag_field="kind"):
+class _Submit(RequestBase, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="submit", tag_field="kind"):
     """A submit request whose spec is not parsed yet."""
 
     spec: msgspec.Raw
@@ -138,15 +138,15 @@ readable(_Envelope, _Named, _Submit, *ABOUT_JOBS.values(), *ABOUT_ALL.values())
 
 
 def parse(data: bytes) -> Request:
-    """Parse the bytes of a request. Raises `SpecError` for a bad spec, `Newer`, or `RecordError` for anything else.
+    """Parse the bytes of a request. Raises `SpecError` for a bad spec, `NewerVersion`, or `RecordError` for anything else.
 
-    What looks wrong in the request of a newer client raises `Newer`: this version does not understand it.
+    What looks wrong in the request of a newer client raises `NewerVersion`: this version does not understand it.
     """
     if len(data) > REQUEST_BYTES_MAX:
         raise RecordError(f"the request has {len(data)} bytes; at most {REQUEST_BYTES_MAX} are allowed")
     try:
         return _parse(data)
-    except Newer:
+    except NewerVersion:
         raise
     except BastionError as error:
         refuse_unknown(data, "the request", error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ..codec import Moment, Record, Stamp, numbered, readable, since
+from ..codec import AuditEntry, Moment, Record, numbered, readable, since
 from ..version import STATUS
 
 SILENCE_S = 30.0
@@ -66,7 +66,7 @@ class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     counts: dict[str, int]
     capacity: dict[str, int]
     problems: list[str]
-    paused: Stamp | None = None
+    paused: AuditEntry | None = None
     quota: bool = False
     limited: dict[str, str] = {}
     account: str = ""

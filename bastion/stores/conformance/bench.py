@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...model.errors import Missing
+from ...model.errors import ObjectNotFound
 from ...model.interfaces import Bucket
 
 
-class Broken(Exception):
+class BrokenPromise(Exception):
     """A store breaks a promise. The text says which answer was wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
+class CheckScale:
     """The amount of work that a check gives to a store.
 
     rewrites: writes of the same bytes.
@@ -44,23 +44,23 @@ class TestStore:
     """
 
     open: Callable[[], Bucket]
-    scale: Scale
+    scale: CheckScale
 
 
 Check = Callable[[TestStore], None]
-"""Raises `Broken`, or what the store raises. Its name and the first line of its docstring are shown to people."""
+"""Raises `BrokenPromise`, or what the store raises. Its name and the first line of its docstring are shown to people."""
 
 
 def same(got: object, want: object, what: str) -> None:
-    """Raise `Broken` unless the two are equal."""
+    """Raise `BrokenPromise` unless the two are equal."""
     if got != want:
-        raise Broken(f"{what}: {str(got)[:200]}, and not {str(want)[:200]}")
+        raise BrokenPromise(f"{what}: {str(got)[:200]}, and not {str(want)[:200]}")
 
 
 def true(held: object, what: str) -> None:
-    """Raise `Broken` unless `held` is true."""
+    """Raise `BrokenPromise` unless `held` is true."""
     if not held:
-        raise Broken(what)
+        raise BrokenPromise(what)
 
 
 def keys(bucket: Bucket, prefix: str = "", after: str = "") -> list[str]:
@@ -69,9 +69,9 @@ def keys(bucket: Bucket, prefix: str = "", after: str = "") -> list[str]:
 
 
 def missing(bucket: Bucket, key: str) -> None:
-    """Raise `Broken` unless the store says that there is no such object."""
+    """Raise `BrokenPromise` unless the store says that there is no such object."""
     try:
         bucket.read(key)
-    except Missing:
+    except ObjectNotFound:
         return
-    raise Broken(f"{key!r} is read, and there should be no such object")
+    raise BrokenPromise(f"{key!r} is read, and there should be no such object")

@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from ...model.errors import BastionError, BucketError, TooLarge
 from ...model.interfaces import Bucket
-from .bench import Broken, TestStore, keys, missing, same, true
+from .bench import BrokenPromise, TestStore, keys, missing, same, true
 
 ODD_KEYS = (
     "a b/c d",
@@ -234,7 +234,7 @@ def _refused(call: Callable[[], object], words: str, name: str) -> None:
         refused = words in str(error) and len(str(error).splitlines()) == 1
         true(refused and not isinstance(error, BucketError), f"{name[:20]!r} is answered with: {error}")
         return
-    raise Broken(f"{name[:20]!r} is not refused")
+    raise BrokenPromise(f"{name[:20]!r} is not refused")
 
 
 def one_bad_key_deletes_nothing(stage: TestStore) -> None:
@@ -264,7 +264,7 @@ def a_read_minds_its_limit(stage: TestStore) -> None:
                 bucket.read("a", size - 1)
             except TooLarge:
                 continue
-            raise Broken(f"{size} bytes are read with a limit of {size - 1}")
+            raise BrokenPromise(f"{size} bytes are read with a limit of {size - 1}")
 
 
 def a_big_object_comes_back_whole(stage: TestStore) -> None:

@@ -1,4 +1,4 @@
-"""The promises of every bucket to many clients at once: the lock and the fence of a bastion rest on them."""
+"""The promises of every bucket to many clients at once: the lock and the leadership of a bastion rest on them."""
 
 from __future__ import annotations
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from ...model.errors import BastionError
 from ...model.interfaces import Bucket
 from . import promises, races
-from .bench import Broken, Check, Scale, TestStore
+from .bench import BrokenPromise, Check, CheckScale, TestStore
 
-FULL = Scale(rewrites=100, many=3000, big=64 << 20, rounds=5, racers=32, swaps=10, turns=20)
+FULL = CheckScale(rewrites=100, many=3000, big=64 << 20, rounds=5, racers=32, swaps=10, turns=20)
 """The scale for tests of a store that ships with Bastion."""
 
-HANDY = Scale(rewrites=20, many=1100, big=8 << 20, rounds=5, racers=32, swaps=5, turns=8)
+HANDY = CheckScale(rewrites=20, many=1100, big=8 << 20, rounds=5, racers=32, swaps=5, turns=8)
 """The scale for a user's own store, over a network: about three thousand requests, and 40 MiB."""
 
-QUICK = Scale(rewrites=3, many=0, big=0, rounds=3, racers=16, swaps=2, turns=0)
+QUICK = CheckScale(rewrites=3, many=0, big=0, rounds=3, racers=16, swaps=2, turns=0)
 """The scale for a store that a bastion is about to use: about a hundred small requests."""
 
-FENCES: tuple[Check, ...] = (
+LEADERSHIP: tuple[Check, ...] = (
     promises.create_refuses_a_taken_key,
     races.of_racing_creators_one_wins,
     promises.replace_wants_the_version_that_is_there,
@@ -28,7 +28,7 @@ FENCES: tuple[Check, ...] = (
 )
 """The checks that a bastion's safety rests on: a store that fails one of these must not hold a bastion."""
 
-EXCLUSIVE = FENCES[:2]
+EXCLUSIVE = LEADERSHIP[:2]
 """The checks that logs and bundles need, in a store that holds nothing else."""
 
 _OTHERS: tuple[Check, ...] = (
@@ -54,14 +54,14 @@ _OTHERS: tuple[Check, ...] = (
     races.readers_see_whole_objects,
     races.neighbours_do_not_disturb_each_other,
 )
-CHECKS = (*FENCES, *_OTHERS)
+CHECKS = (*LEADERSHIP, *_OTHERS)
 
 UNSAFE = "do not keep a bastion in this store: two of them could both believe to be the one"
 UNFIT = "do not use this store, or report it to those who make its client"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckResult:
     """The result of one check.
 
     name: name of the check.
@@ -78,7 +78,9 @@ class Finding:
     broken: bool = False
 
 
-def prove(opening: Callable[[], Bucket], checks: Iterable[Check] = CHECKS, scale: Scale = HANDY) -> Iterator[Finding]:
+def prove(
+    opening: Callable[[], Bucket], checks: Iterable[Check] = CHECKS, scale: CheckScale = HANDY
+) -> Iterator[CheckResult]:
     """Run the checks one after the other, and yield what each finds.
 
     `opening` opens an empty place, which is empty again after each check.
@@ -102,16 +104,16 @@ def name_of(check: Check) -> str:
     return check.__name__.replace("_", " ")
 
 
-def _found(check: Check, stage: TestStore) -> Finding:
+def _found(check: Check, stage: TestStore) -> CheckResult:
     promise = (check.__doc__ or "").split("\n", 1)[0]
     try:
         check(stage)
-    except Broken as broken:
-        advice = UNSAFE if check in FENCES else UNFIT
-        return Finding(name=name_of(check), promise=promise, problem=str(broken), advice=advice, broken=True)
+    except BrokenPromise as broken:
+        advice = UNSAFE if check in LEADERSHIP else UNFIT
+        return CheckResult(name=name_of(check), promise=promise, problem=str(broken), advice=advice, broken=True)
     except BastionError as error:
-        return Finding(name=name_of(check), promise=promise, problem=str(error), advice="see to it and try again")
-    return Finding(name=name_of(check), promise=promise)
+        return CheckResult(name=name_of(check), promise=promise, problem=str(error), advice="see to it and try again")
+    return CheckResult(name=name_of(check), promise=promise)
 
 
 def _leave(opening: Callable[[], Bucket], opened: Iterable[Bucket]) -> None:

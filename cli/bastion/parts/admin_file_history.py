@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bastion.journal import journal_reader
-from bastion.launcher.history.file_history import HEADS, FileChange, Teller
+from bastion.launcher.history.file_history import HEADS, FileChange, FileHistory
 from bastion.launcher.read.job_rows import gap_lines, gap_rows
 from bastion.model.interfaces import Bucket
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 from bastion.platform.system import ThreadTasks
 
 from ...common.admin_file import AdminFile, read
@@ -23,7 +23,7 @@ from ...terminal.table import table
 
 def history(call: Call[PastOptions], file: AdminFile) -> int:
     """Print every change, the newest last. A stored version that the bastion has not read is a change, too."""
-    limit, place, holes = call.options.limit, known_place_of(call), Holes()
+    limit, place, holes = call.options.limit, known_place_of(call), Gaps()
     found = changes(place.bucket, file, holes)
     found = found[-limit:] if limit else found
     if call.output.json:
@@ -40,14 +40,14 @@ def history(call: Call[PastOptions], file: AdminFile) -> int:
     return DONE
 
 
-def changes(bucket: Bucket, file: AdminFile, holes: Holes) -> list[FileChange]:
+def changes(bucket: Bucket, file: AdminFile, holes: Gaps) -> list[FileChange]:
     """Return all changes, the oldest first. Objects that cannot be read are added to `holes`. Raises `BucketError`."""
     held = read(bucket, file)
     tasks = ThreadTasks()
     state = journal_reader.load(bucket, tasks.map, holes)
     numbers = sorted({*range(state.indexed or 0), *state.marks.get(file.name, ())})
     records = journal_reader.read(bucket, numbers, tasks.map, holes)
-    teller = Teller(file.name, lambda old, new: file.diff(file.lenient(old)[0], file.lenient(new)[0]))
+    teller = FileHistory(file.name, lambda old, new: file.diff(file.lenient(old)[0], file.lenient(new)[0]))
     found = [change for record in records for change in teller.told(record)]
     known = state.files.get(file.name)
     if held.version is not None and (known is None or known.version != held.version):

@@ -26,7 +26,7 @@ _KINDS = {field.name: field.type for field in msgspec.structs.fields(Config)}
 
 
 def checked(text: str) -> Config:
-    """Return the settings in a text. Raises `RecordError`, also for what installed runners find wrong, and `Newer`."""
+    """Return the settings in a text. Raises `RecordError`, also for what installed runners find wrong, and `NewerVersion`."""
     found = parse(text)
     if wrong := list(faults_of_known(found)):
         raise RecordError(f"config.toml: {'; '.join(wrong)}")
@@ -97,7 +97,7 @@ def _loaded(text: str) -> Mapping[str, Any]:
     """Return the values of the text; nothing if it is not TOML, because the change itself will report that."""
     try:
         return toml_reader.loads(text)
-    except toml_reader.NotToml:
+    except toml_reader.TomlError:
         return {}
 
 
@@ -122,6 +122,6 @@ def _value(key: str, text: str) -> Any:
         return amounts([text], key)
     try:
         found = toml_reader.loads(f"value = {text}")
-    except toml_reader.NotToml:
+    except toml_reader.TomlError:
         return text
     return found["value"] if len(found) == 1 else text

@@ -13,20 +13,20 @@ from bastion.journal import recover
 from bastion.launcher.access import health_checks
 from bastion.launcher.access.health_checks import Check, Probe, WorkerKey
 from bastion.model import layout
-from bastion.model.clocks import Moment, offset
+from bastion.model.clocks import WriteTime, offset
 from bastion.model.codec import decode
-from bastion.model.errors import BastionError, BucketError, Denied, Missing, RecordError, TooLarge
+from bastion.model.errors import AccessDenied, BastionError, BucketError, ObjectNotFound, RecordError, TooLarge
 from bastion.model.interfaces import Bucket, Clock, Ids, Stat, Tasks
 from bastion.model.settings import config
 from bastion.model.state.state import State
-from bastion.model.stored.records import PAPER_BYTES_MAX, Facts
+from bastion.model.stored.records import RECORD_BYTES_MAX, Facts
 from bastion.model.stored.status import Status
 from bastion.platform import host
 from bastion.quota.quota import QuotaError
 from bastion.quota.quota_file import parse as parse_quota
 from bastion.stores.conformance.suite import EXCLUSIVE, QUICK, prove
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from bastion.stores.routed import url_of
 
 from ...common import shared_host
@@ -48,7 +48,7 @@ _FILE_BYTES_MAX = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class RightsTrial:
     """The result of trying the rights below one prefix.
 
     probe: the rights that were refused.
@@ -56,10 +56,10 @@ class Tried:
     """
 
     probe: Probe
-    moment: Moment | None
+    moment: WriteTime | None
 
 
-class DoctorLook:
+class Examination:
     """One examination of a bastion by one user, who may not have the right to see everything."""
 
     def __init__(self, place: BastionPlace, user: str, clock: Clock, ids: Ids, tasks: Tasks) -> None:
@@ -101,7 +101,7 @@ class DoctorLook:
         """Return the content; None if there is no object, and a message as `str` if it cannot be read."""
         try:
             return self._bucket.read(key, _FILE_BYTES_MAX).data
-        except Missing:
+        except ObjectNotFound:
             return None
         except (BucketError, TooLarge) as error:
             return str(error)
@@ -132,7 +132,7 @@ class DoctorLook:
     def _status(self, text: bytes | str | None) -> Status | None:
         return decode(text, Status, layout.STATUS) if isinstance(text, bytes) else None
 
-    def _try_all(self) -> list[Tried]:
+    def _try_all(self) -> list[RightsTrial]:
         prefixes = [f"{layout.INBOX}{self._user}/" if p == layout.INBOX else p for p in health_checks.PREFIXES]
         found = self._tasks.map(self._try, prefixes)
         for each in found:
@@ -140,7 +140,7 @@ class DoctorLook:
                 raise each
         return found
 
-    def _try(self, prefix: str) -> Tried:
+    def _try(self, prefix: str) -> RightsTrial:
         """Try each of the five rights, even if an earlier one fails. Remove what was created."""
         key, refused, versions = layout.probe(prefix, self._ids.new()), dict[str, str](), list[str]()
         stats: list[Stat] = []
@@ -156,18 +156,18 @@ class DoctorLook:
         # Without an object of ours, any version shows whether we may replace: a missing object is no refusal.
         self._ask(refused, "replace", lambda: self._bucket.replace(key, b"again", (versions or ["1"])[0]))
         self._ask(refused, "delete", lambda: self._bucket.delete([key]))
-        moment = Moment(before, stats[0].modified, after) if versions and stats else None
-        return Tried(Probe(prefix=prefix, url=url_of(self._bucket, prefix), refused=refused), moment)
+        moment = WriteTime(before, stats[0].modified, after) if versions and stats else None
+        return RightsTrial(Probe(prefix=prefix, url=url_of(self._bucket, prefix), refused=refused), moment)
 
     def _ask(self, refused: dict[str, str], right: str, request: Callable[[], object]) -> None:
         try:
             request()
-        except Missing:
+        except ObjectNotFound:
             return
         except BucketError as error:
             refused[right] = str(error)
 
-    def _exclusive(self, tried: Iterable[Tried]) -> list[Check]:
+    def _exclusive(self, tried: Iterable[RightsTrial]) -> list[Check]:
         """Check each store of the bastion, below the first prefix where we have the necessary rights."""
         by_url: dict[str, list[str]] = {}
         for each in tried:
@@ -178,17 +178,17 @@ class DoctorLook:
     def _races(self, url: str, prefixes: Sequence[str]) -> Check:
         if not prefixes:
             return health_checks.exclusive(url, (), tried=False)
-        at = Prefixed(self._bucket, layout.probe(prefixes[0], self._ids.new()))
+        at = PrefixedBucket(self._bucket, layout.probe(prefixes[0], self._ids.new()))
         wrong = [found.problem for found in prove(lambda: at, EXCLUSIVE, QUICK) if found.problem]
         return health_checks.exclusive(url, wrong, tried=True)
 
-    def _clocks(self, moment: Moment | None, status: Status | None, state: State | None) -> health_checks.Clocks:
+    def _clocks(self, moment: WriteTime | None, status: Status | None, state: State | None) -> health_checks.ClockFacts:
         theirs, folder_s, root = None, 0.0, self._place.root
         with suppress(BucketError):
             dated = next(iter(self._bucket.list(layout.STATUS)), None)
             theirs = (status.written, dated.modified) if status and dated else None
             folder_s = root.ahead_s() if isinstance(root, LocalBucket) else 0.0
-        return health_checks.Clocks(
+        return health_checks.ClockFacts(
             ours=moment,
             host=host.name(),
             theirs=theirs,
@@ -224,7 +224,7 @@ class DoctorLook:
     def _versions(self, named: Sequence[WorkerKey]) -> list[str]:
         def of(worker: WorkerKey) -> str:
             key = layout.facts(*worker)
-            return decode(self._bucket.read(key, PAPER_BYTES_MAX).data, Facts, key).version
+            return decode(self._bucket.read(key, RECORD_BYTES_MAX).data, Facts, key).version
 
         return [found for found in self._tasks.map(of, named) if isinstance(found, str)]
 
@@ -250,7 +250,7 @@ def _sound(ask: Callable[[], T], what: str) -> tuple[T | None, list[Check]]:
     """Return the value, or the check that says why it is unreadable. Missing rights are reported by another check."""
     try:
         return ask(), []
-    except Denied:
+    except AccessDenied:
         return None, []
     except RecordError as error:
         return None, [health_checks.damaged(what, str(error))]

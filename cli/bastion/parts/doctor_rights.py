@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from bastion.launcher.access import bucket_rights
-from bastion.launcher.access.bucket_rights import CREATE, DELETE, Part
+from bastion.launcher.access.bucket_rights import CREATE, DELETE, BucketPart
 from bastion.launcher.access.health_checks import FILES, PREFIXES, Check, HealthLevel
-from bastion.model.errors import BucketError, Denied, Missing
+from bastion.model.errors import AccessDenied, BucketError, ObjectNotFound
 from bastion.model.interfaces import Bucket
 from bastion.stores.gcs import GcsBucket
 from bastion.stores.routed import url_of
@@ -26,7 +26,7 @@ def checks(bucket: Bucket, *, admin: bool) -> list[Check]:
     for home in (*PREFIXES, *FILES):
         by_url.setdefault(url_of(bucket, home), []).append(home)
     found: list[Check] = []
-    parts: list[Part] = []
+    parts: list[BucketPart] = []
     for url, homes in by_url.items():
         scheme, _, rest = url.partition("://")
         if scheme == "gs":
@@ -40,17 +40,17 @@ def checks(bucket: Bucket, *, admin: bool) -> list[Check]:
     return [*bucket_rights.checks(parts), *found]
 
 
-def _google(place: str, homes: Iterable[str], *, admin: bool) -> tuple[Part | None, list[Check]]:
+def _google(place: str, homes: Iterable[str], *, admin: bool) -> tuple[BucketPart | None, list[Check]]:
     """Return the rights in a bucket, or else the checks that say why they are unknown."""
     name, _, below = place.partition("/")
     title = f"rights of others in gs://{name}"
     store = GcsBucket(f"gs://{name}")
     try:
         policy, settings = store.rights()
-        return Part(bucket_rights.read(name, policy, settings), f"{below}/", tuple(homes)), []
-    except Missing:
+        return BucketPart(bucket_rights.read(name, policy, settings), f"{below}/", tuple(homes)), []
+    except ObjectNotFound:
         return None, [Check(HealthLevel.OK, title, "not examined: this store tells nothing of them")]
-    except Denied:
+    except AccessDenied:
         return None, [_own(store, title, admin=admin)]
     except BucketError as error:
         return None, [Check(HealthLevel.WARNING, title, f"not examined: {error}", "try again when the store answers")]
@@ -66,7 +66,7 @@ def _own(store: Any, title: str, *, admin: bool) -> Check:
     unseen = "not examined: only who may read the bucket's policy sees them; have an admin run bastion doctor"
     try:
         held = [right for right in store.held((CREATE, DELETE)) if right in (CREATE, DELETE)]
-    except (BucketError, Missing):
+    except (BucketError, ObjectNotFound):
         held = []
     if held and not admin:
         verbs = " and ".join(right.rpartition(".")[2] for right in held)

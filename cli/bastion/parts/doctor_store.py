@@ -9,9 +9,9 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.platform.system import RandomIds
-from bastion.stores.conformance.suite import CHECKS, HANDY, Finding, prove
+from bastion.stores.conformance.suite import CHECKS, HANDY, CheckResult, prove
 from bastion.stores.opening import open_bucket
 
 from ...terminal.flags import Options
@@ -20,9 +20,9 @@ from .store_check import PREFIX
 
 
 def run(call: Call[Options], url: str) -> int:
-    """Return 0 when the store keeps every promise. Raises `NoBucket`, `Denied`, `UsageError`."""
+    """Return 0 when the store keeps every promise. Raises `BucketNotFound`, `AccessDenied`, `UsageError`."""
     root = open_bucket(url)
-    with suppress(Missing):
+    with suppress(ObjectNotFound):
         root.read("config.toml")  # raises if there is no such store, or if we may not read it
     found = []
     with _place(root.url) as place:
@@ -49,7 +49,7 @@ def run(call: Call[Options], url: str) -> int:
     return FAILED if broken else DONE
 
 
-def lines(finding: Finding) -> list[str]:
+def lines(finding: CheckResult) -> list[str]:
     """Return the lines for people."""
     if not finding.problem:
         return [f"ok       {finding.promise}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bastion.journal.verify import Walk, walk
+from bastion.journal.verify import JournalCheck, walk
 from bastion.platform.system import ThreadTasks
 
 from ...common.place import BastionPlace
@@ -34,7 +34,7 @@ def run(call: Call[Options], place: BastionPlace) -> int:
     return FAILED if found.problem else DONE
 
 
-def lines(found: Walk) -> list[str]:
+def lines(found: JournalCheck) -> list[str]:
     """Return the lines for people."""
     told = [f"ok       journal: {_what(found)}"] if found.objects else []
     for first, last in found.accepted:
@@ -45,7 +45,7 @@ def lines(found: Walk) -> list[str]:
     return [*told, "every object is what it was when the next one was written"]
 
 
-def _what(found: Walk) -> str:
+def _what(found: JournalCheck) -> str:
     count = f"{found.objects} objects from {found.first} on"
     if found.chain is None:
         return f"{count} can be read; an older version wrote them, without digests"

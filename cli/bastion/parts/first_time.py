@@ -28,7 +28,7 @@ _HERE = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenDefaults:
     """The values that were chosen for the user. Both are empty if flags, variables or a profile set everything.
 
     name: the chosen name.
@@ -45,15 +45,15 @@ class Chosen:
         return [f"chose {', and '.join(filter(None, (named, stored)))}"]
 
 
-def completed(call: Call[CreateOptions]) -> tuple[Call[CreateOptions], Chosen]:
+def completed(call: Call[CreateOptions]) -> tuple[Call[CreateOptions], ChosenDefaults]:
     """Return the call with a name and a bucket, and which of them were chosen here.
 
     Raises `UsageError` for contradictory flags.
     """
     engine = engine_of(call)
     if not (call.options.local or engine):
-        return call, Chosen()
-    chosen = Chosen(
+        return call, ChosenDefaults()
+    chosen = ChosenDefaults(
         name="" if setting_of(call, "bastion") else _name(),
         folder="" if setting_of(call, "bucket") else FOLDER if call.options.shared else str(data_folder(call.environ)),
     )
@@ -107,7 +107,7 @@ def check_engine(call: Call[CreateOptions], place: BastionPlace) -> None:
         raise UsageError(f"{engine} does not answer, so nothing was stored: {error}") from error
 
 
-def keep(call: Call[CreateOptions], place: BastionPlace, chosen: Chosen) -> list[str]:
+def keep(call: Call[CreateOptions], place: BastionPlace, chosen: ChosenDefaults) -> list[str]:
     """Store the choices in a profile, which becomes active if none was. Return the message about it."""
     if not (chosen.name or chosen.folder):
         return []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bastion.model.errors import UsageError
-from bastion.stores.expiry import Term
+from bastion.stores.expiry import RetentionDays
 from bastion.stores.lifecycle_rules import DIALECTS, LifecycleRule, wanted
 from bastion.stores.opening import open_ruled
 from bastion.stores.routed import url_of
@@ -16,7 +16,7 @@ from ...terminal.flags import Options
 from ...terminal.main import DONE, Call
 
 
-def show_or_apply(call: Call[Options], place: BastionPlace, said: Term, *, applying: bool) -> int:
+def show_or_apply(call: Call[Options], place: BastionPlace, said: RetentionDays, *, applying: bool) -> int:
     """Print the rules of each bucket of the bastion, or put them in force."""
     by_url: dict[str, list[LifecycleRule]] = {}
     for prefix, rule in wanted(said, lambda prefix: _path(url_of(place.bucket, prefix)) + prefix):

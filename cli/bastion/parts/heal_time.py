@@ -12,10 +12,10 @@ from bastion.journal.journal import Journal
 from bastion.model import clocks, layout
 from bastion.model.clocks import OFF_MAX_S
 from bastion.model.durations import short
-from bastion.model.errors import BastionError, Deposed
+from bastion.model.errors import BastionError, LeadershipLost
 from bastion.model.state.state import Cause, Job, JobState, State
 from bastion.model.stored.events import AnyEvent, Epoch, Lapsed, Started, Stopping
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 from bastion.model.version import VERSION
 from bastion.platform import host
 from bastion.platform.store_clock import StoreClock
@@ -74,7 +74,7 @@ def _done(place: BastionPlace, now: datetime) -> Iterator[str]:
     """Yield what began or ended too early, from the journal objects that are dated ahead."""
     bucket, at_once, limit = place.bucket, ThreadTasks().map, now + timedelta(seconds=OFF_MAX_S)
     first, end = point_in_time.number_after(bucket, limit, at_once), point_in_time.end(bucket)
-    state = point_in_time.state_below(bucket, first, at_once, Holes(), lambda _: None)
+    state = point_in_time.state_below(bucket, first, at_once, Gaps(), lambda _: None)
     listed = bucket.list(layout.JOURNAL, after=layout.journal(first - 1) if first else "")
     dated = {layout.seq_of(stat.key): stat.modified for stat in listed if layout.is_journal(stat.key)}
     for record in recover.objects(bucket, first, at_once, below=end):
@@ -92,7 +92,7 @@ def _append(place: BastionPlace, state: State, user: str, now: datetime) -> None
     journal.add(Epoch(epoch=epoch, host=host.name(), pid=os.getpid(), version=VERSION, healed_by=user))
     try:
         journal.commit()
-    except Deposed as deposed:
+    except LeadershipLost as deposed:
         raise BastionError(
             "a bastion is at work meanwhile; nothing was healed: end it first with bastion stop"
         ) from deposed

@@ -15,7 +15,7 @@ from bastion.model.durations import moment
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.interfaces import Bucket, Map
 from bastion.model.state.state import State
-from bastion.model.stored.journal_object import Hole, Holes
+from bastion.model.stored.journal_object import Gap, Gaps
 from bastion.model.stored.status import Status
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.quota.quota import Quota
@@ -50,7 +50,7 @@ class _Story:
     arrivals: Sequence[Arrival]
     source: Mapping[str, Any]
     notes: Sequence[str] = ()
-    holes: Sequence[Hole] = ()
+    holes: Sequence[Gap] = ()
 
 
 def run(call: Call[QuotaOptions], path: Path) -> int:
@@ -91,7 +91,7 @@ def _present(place: BastionPlace, state: State) -> Quota:
 
 def _story(call: Call[QuotaOptions], place: BastionPlace, pace: WorkPace, kind: str) -> tuple[State, _Story]:
     """Return the present state, and the jobs: from --trace if it is set, else from the journal."""
-    trace, at_once, holes = call.options.trace, ThreadTasks().map, Holes()
+    trace, at_once, holes = call.options.trace, ThreadTasks().map, Gaps()
     if trace:
         if "since" in call.given:
             raise UsageError("--since is of the journal, and --trace replaces it; leave one out")
@@ -117,7 +117,7 @@ def _last_known(state: State, status: Status | None) -> datetime | None:
 
 
 def read_replay(
-    bucket: Bucket, since: datetime, pace: WorkPace, at_once: Map, holes: Holes, note: Callable[[str], None]
+    bucket: Bucket, since: datetime, pace: WorkPace, at_once: Map, holes: Gaps, note: Callable[[str], None]
 ) -> tuple[State, JournalJobs]:
     """Return the present state, and the jobs that were submitted since this moment. Raises `BucketError`, `Newer`.
 

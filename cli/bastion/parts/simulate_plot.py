@@ -25,7 +25,7 @@ def _of_run(name: str, run: SimulatedRun, kind: str) -> Iterator[str]:
     used, borrowed = _meters(run, kind, window)
     yield html_charts.heading(name)
     largest = sorted(used.items(), key=lambda row: (-sum(row[1].sums), row[0]))
-    there = _steady(window, run.shares.pool.get(kind, 0))
+    there = _steady(window, run.shares.capacity.get(kind, 0))
     yield html_charts.stacked(window, largest, there, title=f"{kind} in use, by project")
     yield html_charts.few(
         html_charts.against_share(

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bastion.simulate.simulated_run import LEFT_OUT
-from bastion.simulate.simulation_report import ProjectNumbers, SimulationReport, Waits
+from bastion.simulate.simulation_report import ProjectNumbers, SimulationReport, WaitTimes
 
 from ...terminal.table import table
 
-_NOBODY = Waits.of(())
+_NOBODY = WaitTimes.of(())
 _NOTHING = ProjectNumbers(waits=_NOBODY, stops=0, lost_hours={})
 
 

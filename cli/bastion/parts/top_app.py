@@ -21,7 +21,7 @@ from bastion.launcher.read.job_rows import CAPS, HEADS
 from bastion.model.durations import short
 from bastion.model.errors import BastionError
 from bastion.model.interfaces import Tasks
-from bastion.schedule.usage import Use
+from bastion.schedule.usage import ProjectUsage
 
 from ...terminal.main import DONE, INTERRUPTED
 from ...terminal.table import middle, plain
@@ -271,7 +271,7 @@ def told(board: UsageBoard) -> str:
     return f"{len(board.ids)} jobs by {board.asked.order}{words}{more}"
 
 
-def bars(uses: Sequence[tuple[Use, int]], width: int) -> list[Text]:
+def bars(uses: Sequence[tuple[ProjectUsage, int]], width: int) -> list[Text]:
     """Return one line for each project and kind: its name, its bar, its numbers."""
     names = [f"{middle(plain(use.project), 12)} {middle(plain(use.kind), 8)}" for use, _ in uses]
     numbers = [f"{use.used}{f'/{use.share}' if use.share else ''} of {there_is}" for use, there_is in uses]
@@ -303,7 +303,7 @@ class UsageBar:
     rest: int
 
 
-def bar(use: Use, there_is: int, width: int) -> UsageBar:
+def bar(use: ProjectUsage, there_is: int, width: int) -> UsageBar:
     """Return the bar of a project's usage.
 
     `width` characters stand for all that there is, or for the usage or share if larger.

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import psutil
 
-from bastion.launcher.logs.log_lines import Choice, streams
+from bastion.launcher.logs.log_lines import LogSelection, streams
 from bastion.launcher.submit.without_bastion import WithoutBastion, exit_code
 from bastion.model.state.state import Cause
 from bastion.platform.local_paths import secrets_folder, state_folder
@@ -31,7 +31,7 @@ _TOLD = frozenset({Cause.OK, Cause.CODE, Cause.SETUP})
 """Causes of an end that the output or the exit code already explains."""
 
 
-class StopAsks(Protocol):
+class StopInput(Protocol):
     """The interface to the requests to stop.
 
     times: the number of requests so far.
@@ -46,7 +46,7 @@ class LocalWorkers:
     def __init__(self, call: Call[RunOptions], alone: WithoutBastion, folder: Path, grace_s: float) -> None:
         self._call, self._alone, self._folder, self._grace_s = call, alone, folder, grace_s
         self._tasks = ThreadTasks()
-        self._streams = streams(alone.bucket, alone.key, alone.workers, Choice())
+        self._streams = streams(alone.bucket, alone.key, alone.workers, LogSelection())
         self._workers: list[subprocess.Popen[bytes]] = []
         self._first: int | None = None
         self._stopped = self._gathered = False
@@ -68,7 +68,7 @@ class LocalWorkers:
         self._kill()
         self._tasks.close()
 
-    def work(self, asked: StopAsks) -> int:
+    def work(self, asked: StopInput) -> int:
         """Print the output until all workers have ended.
 
         The first request stops them with grace, the second kills them.
@@ -157,7 +157,7 @@ class LocalWorkers:
             worker.kill()
             worker.wait()
 
-    def _tell(self, asked: StopAsks) -> None:
+    def _tell(self, asked: StopInput) -> None:
         """Print why the attempt ended, if it did not succeed."""
         number = self._first or 0
         facts = self._alone.facts(number)

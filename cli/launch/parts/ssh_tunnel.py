@@ -27,7 +27,7 @@ _FORWARD = re.compile(r"([0-9]{1,5})(?::([0-9]{1,5}))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Forward:
+class PortForward:
     """A forwarded port.
 
     here: the port of this computer.
@@ -43,7 +43,7 @@ class Forward:
         return f"{self.here}:localhost:{self.there}"
 
 
-def forwards(texts: Sequence[str]) -> list[Forward]:
+def forwards(texts: Sequence[str]) -> list[PortForward]:
     """Parse `8080` and `8080:9090`. Raises `UsageError`."""
     found = [_forward(text) for text in texts]
     ports = [one.here for one in found]
@@ -56,15 +56,17 @@ def forwards(texts: Sequence[str]) -> list[Forward]:
     return found
 
 
-def _forward(text: str) -> Forward:
+def _forward(text: str) -> PortForward:
     match = _FORWARD.fullmatch(text)
     ports = [int(port) for port in match.groups() if port] if match else []
     if not ports or not all(0 < port <= PORT_MAX for port in ports):
         raise UsageError(f"--forward is {text[:40]!r}; use PORT, or HERE:THERE, as in 8080:9090")
-    return Forward(ports[0], ports[-1])
+    return PortForward(ports[0], ports[-1])
 
 
-def gcloud(runner: str, machine: str, project: str, command: Sequence[str], forwarded: Sequence[Forward]) -> list[str]:
+def gcloud(
+    runner: str, machine: str, project: str, command: Sequence[str], forwarded: Sequence[PortForward]
+) -> list[str]:
     """Return the command line that leads to a machine of a runner in `RUNNERS`. Without a command, it opens a shell.
 
     A worker has written the machine's id. Raises `BastionError` if our runners give no such id.

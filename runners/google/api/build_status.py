@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bastion.model.interfaces import Built
+from bastion.model.interfaces import BuildResult
 from bastion.model.job.image_ref import split
 from bastion.model.wording import one_line
 
@@ -17,16 +17,16 @@ LIVE = frozenset({"STATUS_UNKNOWN", "PENDING", "QUEUED", "WORKING"})
 _SAID_MAX = 300
 
 
-def ended(build: Mapping[str, Any]) -> Built | None:
+def ended(build: Mapping[str, Any]) -> BuildResult | None:
     """Return how a build ended; None while it has not. A digest of the wrong length is left out."""
     status = str(build.get("status") or "STATUS_UNKNOWN")
     if status in LIVE:
         return None
     if status != "SUCCESS":
-        return Built(images={}, problem=problem(build))
+        return BuildResult(images={}, problem=problem(build))
     made = (build.get("results") or {}).get("images") or []
     digests = {split(str(one.get("name", "")))[0]: str(one.get("digest", "")) for one in made}
-    return Built(images={name: text.removeprefix("sha256:") for name, text in digests.items() if len(text) == 71})
+    return BuildResult(images={name: text.removeprefix("sha256:") for name, text in digests.items() if len(text) == 71})
 
 
 def problem(build: Mapping[str, Any]) -> str:

@@ -15,9 +15,9 @@ from bastion.model.interfaces import Clock, Ids
 from bastion.stores.retries import ask
 
 from . import failures, rate
-from .interface import Answer, GoogleError, NoLogin, TooMany
+from .interface import Answer, CredentialsMissing, GoogleError, RateLimited
 from .login import default_credentials
-from .service_descriptions import Service, service
+from .service_descriptions import ApiService, service
 
 PAGES_MAX = 10_000
 _CONNECTIONS = 32
@@ -27,7 +27,7 @@ class GoogleApi:
     """The client of one project: an implementation of `Google`. Safe for threads.
 
     patience_s: the longest wait, in seconds, for a turn within our share of requests a minute. Beyond it a call raises
-        `TooMany`.
+        `RateLimited`.
     limit_s: how many seconds a call is retried that failed only for the moment.
     request_s: how many seconds one request may stay without an answer.
     login: returns google-auth's credentials. By default these are the application default credentials, and an endpoint
@@ -50,8 +50,8 @@ class GoogleApi:
         self._patience_s, self._limit_s, self._request_s = patience_s, limit_s, request_s
         self._login = login or _default_login
         self._lock = threading.Lock()
-        self._services: dict[str, Service] = {}
-        self._tokens: dict[tuple[str, str], rate.Tokens] = {}
+        self._services: dict[str, ApiService] = {}
+        self._tokens: dict[tuple[str, str], rate.TokenBucket] = {}
         self._credentials: Any = None
         self._sessions: dict[str, Any] = {}
 
@@ -112,7 +112,7 @@ class GoogleApi:
         return ""
 
     def _take_turn(self, method: str, what: str) -> None:
-        """Wait until our share of requests a minute allows one more. Raises `TooMany` if the wait would be too long."""
+        """Wait until our share of requests a minute allows one more. Raises `RateLimited` if the wait would be too long."""
         name = rate.group(method)
         quota = rate.PER_MINUTE.get(name, rate.OTHERS)
         with self._lock:
@@ -120,14 +120,14 @@ class GoogleApi:
             before = self._tokens.get(name) or rate.full(quota, now)
             after, wait = rate.take(before, quota, now)
             if wait > self._patience_s:
-                raise TooMany(
+                raise RateLimited(
                     f"{what}: {quota} requests a minute are Google's limit; in {wait:.0f} s it is this one's turn"
                 )
             self._tokens[name] = after
         if wait > 0:
             self._clock.sleep(wait)
 
-    def _send(self, service: Service, method: str, request: Any, what: str) -> Answer:
+    def _send(self, service: ApiService, method: str, request: Any, what: str) -> Answer:
         """Send one request, once. Raises `GoogleError`; a `_Passing` or `_Throttled` one if a retry may help."""
         from google.auth.exceptions import GoogleAuthError
         from googleapiclient.errors import HttpError
@@ -138,9 +138,9 @@ class GoogleApi:
         except HttpError as error:
             refusal = failures.of_http(int(error.resp.status), error.content)
             failed = failures.failure(refusal, what, who=self.who(), project=self.project)
-            if isinstance(failed, NoLogin):
+            if isinstance(failed, CredentialsMissing):
                 self._forget_login()
-            if isinstance(failed, TooMany):
+            if isinstance(failed, RateLimited):
                 self._spend(method)
                 raise _Throttled(str(failed)) from error
             raise _Passing(str(failed)) if refusal.passes else failed from error
@@ -159,15 +159,15 @@ class GoogleApi:
         """Empty the token bucket of this method's quota: others use the same project, and have taken our share."""
         name = rate.group(method)
         with self._lock:
-            self._tokens[name] = rate.Tokens(min(0.0, self._tokens[name].level), self._clock.monotonic())
+            self._tokens[name] = rate.TokenBucket(min(0.0, self._tokens[name].level), self._clock.monotonic())
 
-    def _service(self, name: str) -> Service:
+    def _service(self, name: str) -> ApiService:
         with self._lock:
             if name not in self._services:
                 self._services[name] = service(name)
             return self._services[name]
 
-    def _session(self, service: Service) -> Any:
+    def _session(self, service: ApiService) -> Any:
         """Return the session for a service.
 
         It is logged in, except for an `http://` endpoint under the default login.
@@ -234,7 +234,7 @@ class _Refused(_Passing):
     """An error that may pass in a moment. Google certainly did not receive the call."""
 
 
-class _Throttled(TooMany):
+class _Throttled(RateLimited):
     """Google counts more requests than we do, and refused this one. It certainly had no effect."""
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from bastion.model.errors import RunnerError, UsageError
-from bastion.model.interfaces import Built
+from bastion.model.interfaces import BuildResult
 
 from .build_status import TAG, ended
-from .interface import Google, GoogleError, NotThere
+from .interface import Google, GoogleError, ResourceNotFound
 
 PAGE = 200
 LISTED = 1_000
@@ -23,14 +23,14 @@ The next passes ask about the others.
 
 
 class CloudBuilds:
-    """The interface `Builds` for Cloud Build. `google` returns the API of a project. Run one pass at a time."""
+    """The interface `BuildService` for Cloud Build. `google` returns the API of a project. Run one pass at a time."""
 
     def __init__(self, google: Callable[[str], Google]) -> None:
         self._open = google
         self._known: dict[str, Google] = {}
         self._passes = 0
 
-    def ended(self, names: Sequence[str]) -> Mapping[str, Built | RunnerError]:
+    def ended(self, names: Sequence[str]) -> Mapping[str, BuildResult | RunnerError]:
         """Return how builds ended, by name. A build that has not ended is left out.
 
         The value is an error where a build could not be asked about; if a listing fails, the first build of its
@@ -40,7 +40,7 @@ class CloudBuilds:
         for name in names:
             places.setdefault(name.rpartition("/builds/")[0], []).append(name)
         turn, self._passes = self._passes, self._passes + 1
-        found: dict[str, Built | RunnerError] = {}
+        found: dict[str, BuildResult | RunnerError] = {}
         missing: list[str] = []
         for place in _in_turn(sorted(places), turn, PLACES):
             try:
@@ -62,8 +62,8 @@ class CloudBuilds:
             self._known[project] = self._open(project)
         return self._known[project]
 
-    def _listed(self, place: str, names: Sequence[str]) -> dict[str, Built | None]:
-        wanted, seen = {name.rpartition("/")[2]: name for name in names}, dict[str, Built | None]()
+    def _listed(self, place: str, names: Sequence[str]) -> dict[str, BuildResult | None]:
+        wanted, seen = {name.rpartition("/")[2]: name for name in names}, dict[str, BuildResult | None]()
         rows = self._google(place).pages(
             "cloudbuild.projects.locations.builds.list", "builds", parent=place, filter=f'tags="{TAG}"', pageSize=PAGE
         )
@@ -74,11 +74,11 @@ class CloudBuilds:
                 break
         return seen
 
-    def _asked(self, name: str) -> Built | RunnerError | None:
+    def _asked(self, name: str) -> BuildResult | RunnerError | None:
         try:
             return ended(self._google(name).call("cloudbuild.projects.locations.builds.get", name=name))
-        except NotThere:
-            return Built(images={}, problem="Cloud Build has no such build")
+        except ResourceNotFound:
+            return BuildResult(images={}, problem="Cloud Build has no such build")
         except GoogleError as error:
             return error
 

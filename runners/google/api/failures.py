@@ -12,7 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .interface import BadCall, GoogleError, IsThere, NoLogin, NoQuota, NoRight, NoStock, NotThere, TooMany
+from .interface import (
+    CredentialsMissing,
+    GoogleError,
+    InvalidCall,
+    PermissionMissing,
+    QuotaExhausted,
+    RateLimited,
+    ResourceExists,
+    ResourceNotFound,
+    Stockout,
+)
 
 ROLES = (
     ("tpu.", "roles/tpu.admin"),
@@ -134,33 +144,37 @@ def failure(refusal: Refusal, what: str, *, who: str = "", project: str = "") ->
     said = refusal.said.rstrip(".")
     match refusal.status:
         case "STOCK":
-            return NoStock(f"{what}: none is left there now ({said}); wait, or add a zone to [google] zones")
+            return Stockout(f"{what}: none is left there now ({said}); wait, or add a zone to [google] zones")
         case "QUOTA":
             page = f"https://console.cloud.google.com/iam-admin/quotas?project={project}"
-            return NoQuota(f"{what}: the quota of project {project or '?'} is used up ({said}); ask for more: {page}")
+            return QuotaExhausted(
+                f"{what}: the quota of project {project or '?'} is used up ({said}); ask for more: {page}"
+            )
         case "RATE":
-            return TooMany(f"{what}: more requests than Google allows in a minute ({said}); it is asked again")
+            return RateLimited(f"{what}: more requests than Google allows in a minute ({said}); it is asked again")
         case "UNAUTHENTICATED":
             return login_failure(what, said, who)
         case "PERMISSION_DENIED":
-            return NoRight(f"{what}: {_right(refusal, who, project)}")
+            return PermissionMissing(f"{what}: {_right(refusal, who, project)}")
         case "NOT_FOUND":
-            return NotThere(f"{what}: it is not there ({said})")
+            return ResourceNotFound(f"{what}: it is not there ({said})")
         case "ALREADY_EXISTS":
-            return IsThere(f"{what}: it is there already ({said})")
+            return ResourceExists(f"{what}: it is there already ({said})")
         case "UNAVAILABLE" | "ABORTED":
             return GoogleError(f"{what}: {said}; it is asked again")
-    return BadCall(f"{what}: {said}; asking again cannot help")
+    return InvalidCall(f"{what}: {said}; asking again cannot help")
 
 
-def login_failure(what: str, said: str, who: str) -> NoLogin:
+def login_failure(what: str, said: str, who: str) -> CredentialsMissing:
     """Return the error for credentials that are missing, or that Google does not accept any more."""
     if who.endswith(".gserviceaccount.com"):
-        return NoLogin(
+        return CredentialsMissing(
             f"{what}: {who} cannot log in any more ({said}); see that this service account is there and enabled"
         )
     whose = f"the login of {who}" if who else "the login"
-    return NoLogin(f"{what}: {whose} is not there or has expired ({said}); run: gcloud auth application-default login")
+    return CredentialsMissing(
+        f"{what}: {whose} is not there or has expired ({said}); run: gcloud auth application-default login"
+    )
 
 
 def short(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from bastion.model.errors import Later, RunnerError
+from bastion.model.errors import NotReady, RunnerError
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 """The OAuth scope of our credentials: everything that the account may do. The account's roles set the limits."""
@@ -24,35 +24,35 @@ class GoogleError(RunnerError):
     """
 
 
-class NoRight(GoogleError):
+class PermissionMissing(GoogleError):
     """Our account lacks a permission. The text names the permission, the resource and a role that has it."""
 
 
-class NoLogin(GoogleError):
+class CredentialsMissing(GoogleError):
     """There are no credentials, or they have expired."""
 
 
-class NotThere(GoogleError):
+class ResourceNotFound(GoogleError):
     """The object does not exist."""
 
 
-class IsThere(GoogleError):
+class ResourceExists(GoogleError):
     """The name is taken: perhaps by us, through a call whose answer was lost."""
 
 
-class NoQuota(GoogleError):
+class QuotaExhausted(GoogleError):
     """The project's quota is used up. Another place may help."""
 
 
-class NoStock(GoogleError):
+class Stockout(GoogleError):
     """The zone has no capacity left now. Waiting, or another zone, may help."""
 
 
-class BadCall(GoogleError):
+class InvalidCall(GoogleError):
     """The API cannot accept this call. A retry cannot help."""
 
 
-class TooMany(GoogleError, Later):
+class RateLimited(GoogleError, NotReady):
     """The limit of requests a minute is reached, and the wait for a turn would be too long here."""
 
 

@@ -30,7 +30,10 @@ def fresh_token(credentials: Any) -> str:
 
 
 def access_token() -> str:
-    """Return a token of the default credentials, for a registry. Raises `NoLogin`; `UsageError` without google-auth."""
+    """Return a token of the default credentials, for a registry.
+
+    Raises `CredentialsMissing`; `UsageError` without google-auth.
+    """
     what = "logging in to the registry"
     credentials, _ = _found(what)
     from google.auth.exceptions import GoogleAuthError

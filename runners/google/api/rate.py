@@ -34,7 +34,7 @@ _CREATES = ("create", "insert", "bulkInsert", "enable", "batchEnable")
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TokenBucket:
     """A token bucket at one moment.
 
     level: the tokens in it. Below 0, that many are promised to callers that wait.
@@ -56,13 +56,13 @@ def group(method: str) -> tuple[str, str]:
     return service, "create" if verb in _CREATES else "write"
 
 
-def full(quota: int, now: float) -> Tokens:
+def full(quota: int, now: float) -> TokenBucket:
     """Return a full bucket."""
-    return Tokens(quota * HELD, now)
+    return TokenBucket(quota * HELD, now)
 
 
-def take(tokens: Tokens, quota: int, now: float) -> tuple[Tokens, float]:
+def take(tokens: TokenBucket, quota: int, now: float) -> tuple[TokenBucket, float]:
     """Take one token. Return the bucket after that, and how many seconds this request has to wait."""
     gain = quota * GAINED / 60
     level = min(quota * HELD, tokens.level + (now - tokens.at) * gain) - 1
-    return Tokens(level, now), max(0.0, -level / gain)
+    return TokenBucket(level, now), max(0.0, -level / gain)

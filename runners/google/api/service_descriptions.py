@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from bastion.model.errors import UsageError
 
-from .interface import BadCall
+from .interface import InvalidCall
 
 VERSIONS = {
     "artifactregistry": "v1",
@@ -35,7 +35,7 @@ OVERRIDES = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ApiService:
     """One API as its discovery document describes it, bound to its endpoint.
 
     document: the discovery document.
@@ -49,19 +49,19 @@ class Service:
     _known: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     def method(self, name: str) -> Mapping[str, Any]:
-        """Return the document's description of a method. Raises `BadCall` if it has none with this id."""
-        node: Mapping[str, Any] = self.document
+        """Return the document's description of a method. Raises `InvalidCall` if it has none with this id."""
+        level: Mapping[str, Any] = self.document
         *path, verb = name.split(".")[1:]
         try:
             for part in path:
-                node = node["resources"][part]
-            found: Mapping[str, Any] = node["methods"][verb]
+                level = level["resources"][part]
+            found: Mapping[str, Any] = level["methods"][verb]
         except KeyError:
-            raise BadCall(f"there is no method {name} in Google's {self.document['name']} API") from None
+            raise InvalidCall(f"there is no method {name} in Google's {self.document['name']} API") from None
         return found
 
     def request(self, name: str, parameters: Mapping[str, Any]) -> Any:
-        """Build the library's request. Raises `BadCall` for parameters that are not in the document."""
+        """Build the library's request. Raises `InvalidCall` for parameters that are not in the document."""
         if name not in self._known:  # the library rebuilds all methods of a resource at each access, which is slow
             resource = self.resource
             *path, verb = name.split(".")[1:]
@@ -71,17 +71,17 @@ class Service:
         try:
             return self._known[name](**parameters)
         except (TypeError, ValueError) as error:
-            raise BadCall(f"{name}: {error}") from error
+            raise InvalidCall(f"{name}: {error}") from error
 
 
-def service(name: str) -> Service:
+def service(name: str) -> ApiService:
     """Return a service by its name.
 
-    Raises `BadCall` if it is not in `VERSIONS`; `UsageError` without the packages for it, or if its endpoint is without
+    Raises `InvalidCall` if it is not in `VERSIONS`; `UsageError` without the packages for it, or if its endpoint is without
     https outside of this machine and its private network.
     """
     if name not in VERSIONS:
-        raise BadCall(f"there is no Google service {name!r} that is asked; these are: {', '.join(VERSIONS)}")
+        raise InvalidCall(f"there is no Google service {name!r} that is asked; these are: {', '.join(VERSIONS)}")
     try:
         from googleapiclient.discovery import build_from_document
         from googleapiclient.discovery_cache import get_static_doc
@@ -101,7 +101,7 @@ def service(name: str) -> Service:
 
     logging.getLogger("googleapiclient.http").setLevel(logging.ERROR)  # our own errors say what it warns about
     resource = build_from_document(document, http=httplib2.Http(), client_options={"api_endpoint": endpoint})
-    return Service(document, resource, endpoint)
+    return ApiService(document, resource, endpoint)
 
 
 def _is_near(endpoint: str) -> bool:

@@ -12,7 +12,7 @@ from bastion.model.interfaces import AttemptKey, Machine
 from ..machines.google_context import GoogleContext
 from ..machines.names import encoded
 from . import parse
-from .parse import Near, Vm
+from .parse import PlacementPolicy, Vm
 
 _FIELDS = (
     "nextPageToken,unreachables,items/*/warning/code,"
@@ -24,16 +24,16 @@ _PAGE = 500
 
 
 @dataclass(frozen=True)
-class Listing:
+class GceListing:
     """One listing of Compute Engine.
 
     vms: the VMs that have names and labels of this bastion.
-    nears: the placement policies of this bastion.
+    policies: the placement policies of this bastion.
     proved: the nonces of the VMs that this bastion made.
     """
 
     vms: tuple[Vm, ...] = ()
-    nears: tuple[Near, ...] = ()
+    policies: tuple[PlacementPolicy, ...] = ()
     proved: frozenset[str] = frozenset()
 
     @cached_property
@@ -61,22 +61,22 @@ class Listing:
         return {vm.host.zone for vm in self.by_key.get(key, ())}
 
 
-def read(site: GoogleContext) -> Listing:
+def read(context: GoogleContext) -> GceListing:
     """List everything. Raises `RunnerError` if a part does not answer, because a part is not the whole."""
     asked: tuple[tuple[str, dict[str, str]], ...] = (
-        ("instances", {"filter": f'labels.bastion="{encoded(site.scope)}"'}),
+        ("instances", {"filter": f'labels.bastion="{encoded(context.scope)}"'}),
         ("resourcePolicies", {}),
     )
-    vms, nears = site.of_all(lambda one: _rows(site, *one), asked)
-    found = tuple(vm for zone, row in vms if (vm := parse.vm_of(row, zone, site.scope)))
-    return Listing(
+    vms, policies = context.of_all(lambda one: _rows(context, *one), asked)
+    found = tuple(vm for zone, row in vms if (vm := parse.vm_of(row, zone, context.scope)))
+    return GceListing(
         found,
-        tuple(near for region, row in nears if (near := parse.near_of(row, region, site.scope))),
-        frozenset(vm.mark.nonce for vm in found if site.is_proved(vm.mark)),
+        tuple(policy for region, row in policies if (policy := parse.policy_of(row, region, context.scope))),
+        frozenset(vm.mark.nonce for vm in found if context.is_proved(vm.mark)),
     )
 
 
-def _rows(site: GoogleContext, kind: str, more: Mapping[str, str]) -> list[tuple[str, Mapping[str, Any]]]:
+def _rows(context: GoogleContext, kind: str, more: Mapping[str, str]) -> list[tuple[str, Mapping[str, Any]]]:
     method = f"compute.{kind}.aggregatedList"
-    parts = site.google.pages(method, "items", project=site.project, maxResults=_PAGE, fields=_FIELDS, **more)
+    parts = context.google.pages(method, "items", project=context.project, maxResults=_PAGE, fields=_FIELDS, **more)
     return list(parse.items_of(parts, kind))

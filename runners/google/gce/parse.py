@@ -11,7 +11,7 @@ from typing import Any
 from bastion.model.errors import RunnerError
 from bastion.model.interfaces import Machine
 
-from ..machines.names import GoogleHost, Mark, mark_of
+from ..machines.names import GoogleHost, GoogleLabels, mark_of
 
 COMING = frozenset({"PENDING", "PROVISIONING", "STAGING"})
 """The statuses of a VM that does not run yet."""
@@ -33,7 +33,7 @@ class Vm:
     """
 
     host: GoogleHost
-    mark: Mark
+    mark: GoogleLabels
     worker: int
     status: str
     machine_type: str
@@ -54,7 +54,7 @@ class Vm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Near:
+class PlacementPolicy:
     """One placement policy of ours, as the listing shows it.
 
     region: its region.
@@ -65,7 +65,7 @@ class Near:
 
     region: str
     name: str
-    mark: Mark
+    mark: GoogleLabels
     ready: bool
 
 
@@ -98,7 +98,7 @@ def vm_of(row: Mapping[str, Any], zone: str, scope: str) -> Vm | None:
     )
 
 
-def near_of(row: Mapping[str, Any], region: str, scope: str) -> Near | None:
+def policy_of(row: Mapping[str, Any], region: str, scope: str) -> PlacementPolicy | None:
     """Parse a listed placement policy; None if it is none of this bastion's."""
     try:
         mark = mark_of(json.loads(row.get("description", "")))
@@ -106,7 +106,9 @@ def near_of(row: Mapping[str, Any], region: str, scope: str) -> Near | None:
         return None
     if mark is None or mark.scope != scope:
         return None
-    return Near(region=region, name=str(row.get("name", "")), mark=mark, ready=row.get("status", "READY") == "READY")
+    return PlacementPolicy(
+        region=region, name=str(row.get("name", "")), mark=mark, ready=row.get("status", "READY") == "READY"
+    )
 
 
 def lost(vms: Sequence[Vm], number: int) -> list[GoogleHost]:

@@ -12,7 +12,7 @@ from ..api.failures import failure, of_compute
 from ..api.interface import GoogleError
 from ..machines import pending_creations
 from ..machines.pending_creations import FORGET_S, PendingCreation
-from .listing import Listing
+from .listing import GceListing
 
 _PAGE = 500
 
@@ -23,31 +23,31 @@ class PendingVms(pending_creations.PendingCreations):
 
     def runs(self, key: AttemptKey) -> bool:
         """True while the insertion of this attempt's VMs has not ended."""
-        hope = self._of.get(key)
-        return hope is not None and bool(hope.operation)
+        creation = self._of.get(key)
+        return creation is not None and bool(creation.operation)
 
     def ended(self) -> Iterator[tuple[AttemptKey, PendingCreation, GoogleError | None]]:
         """Yield the insertions that have ended since the last call, each with its error, or None. Raises `GoogleError`.
 
         It asks one question for each zone with an insertion under way.
         """
-        asked = [(key, hope) for key, hope in self._of.items() if hope.operation]
-        for zone in sorted({hope.zone for _, hope in asked}):
-            of_zone = {hope.operation: key for key, hope in asked if hope.zone == zone}
+        asked = [(key, creation) for key, creation in self._of.items() if creation.operation]
+        for zone in sorted({creation.zone for _, creation in asked}):
+            of_zone = {creation.operation: key for key, creation in asked if creation.zone == zone}
             for row in self._operations(zone, set(of_zone)):
                 if row.get("status") != "DONE":
                     continue
                 key = of_zone[row["name"]]
-                hope = self._of[key]
-                self._of[key] = replace(hope, operation="")
+                creation = self._of[key]
+                self._of[key] = replace(creation, operation="")
                 error = row.get("error")
-                about = f"{hope.want} in {zone}"
-                yield key, hope, failure(of_compute(error), about, project=self.site.project) if error else None
+                about = f"{creation.want} in {zone}"
+                yield key, creation, failure(of_compute(error), about, project=self.context.project) if error else None
 
     def _operations(self, zone: str, names: set[str]) -> Iterator[Mapping[str, Any]]:
         """Yield these operations, from one listing that is read only until all of them were found."""
-        rows = self.site.google.pages(
-            "compute.zoneOperations.list", "items", project=self.site.project, zone=zone, maxResults=_PAGE,
+        rows = self.context.google.pages(
+            "compute.zoneOperations.list", "items", project=self.context.project, zone=zone, maxResults=_PAGE,
             filter="operationType=bulkInsert", orderBy="creationTimestamp desc",
         )  # fmt: skip
         left = set(names)
@@ -58,19 +58,19 @@ class PendingVms(pending_creations.PendingCreations):
             if not left:
                 return
 
-    def seen(self, found: Listing) -> None:
+    def seen(self, found: GceListing) -> None:
         """Forget the pending creations that have ended and whose VMs are listed, and those that are too old."""
-        now = self.site.clock.monotonic()
+        now = self.context.clock.monotonic()
         self._of = {
-            key: hope
-            for key, hope in self._of.items()
-            if (hope.operation or key not in found.by_key) and now - hope.at < FORGET_S
+            key: creation
+            for key, creation in self._of.items()
+            if (creation.operation or key not in found.by_key) and now - creation.at < FORGET_S
         }
         self._set_ups(vm.mark.nonce for vm in found.vms if not vm.machine.seen and not vm.machine.doomed)
 
-    def told(self, found: Listing) -> Mapping[AttemptKey, str]:
+    def told(self, found: GceListing) -> Mapping[AttemptKey, str]:
         """Return what each attempt waits for, in words."""
-        said = {key: hope.said for key, hope in self._of.items() if key not in found.by_key}
+        said = {key: creation.said for key, creation in self._of.items() if key not in found.by_key}
         for key, vms in found.by_key.items():
             if any(self._is_set_up(vm.mark.nonce) for vm in vms):
                 said[key] = f"{len(vms)} {vms[0].machine_type} are being set up in {vms[0].host.zone}"

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from bastion.model.interfaces import AttemptKey
 
-from ..api.interface import GoogleError, IsThere, NotThere
+from ..api.interface import GoogleError, ResourceExists, ResourceNotFound
 from ..machines.google_context import GoogleContext
-from ..machines.names import Mark
+from ..machines.names import GoogleLabels
 from . import render
-from .listing import Listing
-from .parse import Near
+from .listing import GceListing
+from .parse import PlacementPolicy
 
 IDLE_S = 120.0
 """The seconds without use after which a policy is removed.
@@ -25,54 +25,54 @@ If it is still there, the removal is repeated after as long.
 class PlacementPolicies:
     """The placement policies (resource policies of Compute Engine), one for each gang and region.
 
-    site: the context of Google's machines.
+    context: the context of Google's machines.
     """
 
-    site: GoogleContext
+    context: GoogleContext
     _used: dict[tuple[str, str], float] = field(default_factory=dict)
 
-    def ready(self, zone: str, name: str, mark: Mark, found: Listing) -> bool:
+    def ready(self, zone: str, name: str, mark: GoogleLabels, found: GceListing) -> bool:
         """True if the placement policy of this name is ready. If there is none, ask for it. Raises `GoogleError`."""
         place = render.region(zone), name
-        self._used[place] = self.site.clock.monotonic()
-        there = [near for near in found.nears if (near.region, near.name) == place]
+        self._used[place] = self.context.clock.monotonic()
+        there = [policy for policy in found.policies if (policy.region, policy.name) == place]
         if not there:
-            with suppress(IsThere):
+            with suppress(ResourceExists):
                 body = render.placement(name, mark)
-                self.site.google.call(
-                    "compute.resourcePolicies.insert", project=self.site.project, region=place[0], body=body
+                self.context.google.call(
+                    "compute.resourcePolicies.insert", project=self.context.project, region=place[0], body=body
                 )
-        return any(near.ready for near in there)
+        return any(policy.ready for policy in there)
 
-    def tidy(self, found: Listing) -> None:
+    def tidy(self, found: GceListing) -> None:
         """Remove the policies that no machine has used for a while. A removal that fails is tried again later."""
-        now = self.site.clock.monotonic()
+        now = self.context.clock.monotonic()
         used: set[tuple[str, AttemptKey]] = {(render.region(vm.host.zone), vm.mark.key) for vm in found.vms}
-        idle: list[Near] = []
+        idle: list[PlacementPolicy] = []
         listed = {}
-        for near in found.nears:
-            place = near.region, near.name
-            since = listed[place] = now if (near.region, near.mark.key) in used else self._used.get(place, now)
+        for policy in found.policies:
+            place = policy.region, policy.name
+            since = listed[place] = now if (policy.region, policy.mark.key) in used else self._used.get(place, now)
             if now - since >= IDLE_S:
-                idle.append(near)
+                idle.append(policy)
                 listed[place] = now  # a removal that fails is repeated after another `IDLE_S`
         fresh = {place: at for place, at in self._used.items() if place not in listed and now - at < IDLE_S}
         self._used = {**fresh, **listed}
-        self.site.at_once(self._remove, idle)
+        self.context.at_once(self._remove, idle)
 
-    def clear(self, found: Listing) -> None:
+    def clear(self, found: GceListing) -> None:
         """Remove all policies. Raises `GoogleError` if one cannot be removed."""
-        self.site.of_all(self._delete, found.nears)
+        self.context.of_all(self._delete, found.policies)
 
-    def _remove(self, near: Near) -> None:
+    def _remove(self, policy: PlacementPolicy) -> None:
         with suppress(GoogleError):
-            self._delete(near)
+            self._delete(policy)
 
-    def _delete(self, near: Near) -> None:
-        with suppress(NotThere):
-            self.site.google.call(
+    def _delete(self, policy: PlacementPolicy) -> None:
+        with suppress(ResourceNotFound):
+            self.context.google.call(
                 "compute.resourcePolicies.delete",
-                project=self.site.project,
-                region=near.region,
-                resourcePolicy=near.name,
+                project=self.context.project,
+                region=policy.region,
+                resourcePolicy=policy.name,
             )

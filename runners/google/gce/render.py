@@ -14,7 +14,7 @@ from bastion.quota.resources import Resources
 
 from ...delivery.bootstrap import ANY_NAME
 from ..api.interface import SCOPE
-from ..machines.names import Mark, labels
+from ..machines.names import GoogleLabels, labels
 
 FLEX_S = 7 * 24 * 3600
 """The seconds that a flex-start machine may live: the most that Google allows."""
@@ -56,7 +56,7 @@ class VmRequest:
         return self.vm.kind or "cpu"
 
     @property
-    def near(self) -> bool:
+    def policy(self) -> bool:
         """True if the VMs are to be placed near each other.
 
         Not for a reservation, which has its place, nor for flex-start, which finds its own.
@@ -79,7 +79,7 @@ def machine(zone: str, nonce: str) -> str:
 
 
 def body(
-    google: GoogleSettings, zone: str, name: str, mark: Mark, wish: VmRequest, metadata: Mapping[str, str]
+    google: GoogleSettings, zone: str, name: str, mark: GoogleLabels, wish: VmRequest, metadata: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the body of the insertion: all VMs of an attempt, together or not at all.
 
@@ -98,12 +98,12 @@ def body(
             "serviceAccounts": [{"email": google.service_account or "default", "scopes": [SCOPE]}],
             "scheduling": _scheduling(wish.how),
             "reservationAffinity": _reservation(google, wish),
-            **({"resourcePolicies": [name]} if wish.near else {}),
+            **({"resourcePolicies": [name]} if wish.policy else {}),
         },
     }
 
 
-def placement(name: str, mark: Mark) -> dict[str, Any]:
+def placement(name: str, mark: GoogleLabels) -> dict[str, Any]:
     """Return the policy that places a gang's machines near each other.
 
     It has no labels: its description holds the mark.

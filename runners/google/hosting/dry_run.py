@@ -14,7 +14,7 @@ _LOOKS = ("get", "list", "aggregatedList", "batchGet", "getIamPolicy", "testIamP
 
 
 @dataclass(frozen=True, slots=True)
-class Dry:
+class DryGoogle:
     """A client of Google for a dry run. It reports each call in one line, and makes only those that read.
 
     google: the real client.

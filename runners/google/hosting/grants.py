@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ..api.interface import Answer, Google, GoogleError, NotThere
+from ..api.interface import Answer, Google, GoogleError, ResourceNotFound
 from . import rights
 from .bastion_vm import BastionVm, workers
 from .rights import RoleGrant
@@ -55,12 +55,12 @@ class IamPolicy:
     def _policy(self, google: Google) -> Answer:
         try:
             return google.call(self.read[0], **self.read[1])
-        except NotThere:  # in a dry run it is not made yet; or it is gone
+        except ResourceNotFound:  # in a dry run it is not made yet; or it is gone
             return {}
 
 
 @dataclass(frozen=True, slots=True)
-class NothingThere:
+class AbsentResource:
     """A thing that must not exist.
 
     what: the thing in words.
@@ -74,12 +74,12 @@ class NothingThere:
         """Remove the thing. Return True if it existed. Raises `GoogleError`."""
         try:
             google.call(self.remove[0], **self.remove[1])
-        except NotThere:
+        except ResourceNotFound:
             return False
         return True
 
 
-def leave(host: BastionVm) -> Iterator[IamPolicy | NothingThere]:
+def leave(host: BastionVm) -> Iterator[IamPolicy | AbsentResource]:
     """Yield the steps that remove the accounts made for this bastion, and before them all their rights.
 
     Its roles stay: they allow nothing by themselves, and Google blocks the name of a deleted role for 37 days.
@@ -93,7 +93,7 @@ def leave(host: BastionVm) -> Iterator[IamPolicy | NothingThere]:
             yield _on(host, on, name, lambda bindings: [*_without(bindings, members)])
     for address in ours:
         path = f"projects/{host.project}/serviceAccounts/{address}"
-        yield NothingThere(f"the account {address}", ("iam.projects.serviceAccounts.delete", {"name": path}))
+        yield AbsentResource(f"the account {address}", ("iam.projects.serviceAccounts.delete", {"name": path}))
 
 
 def granted(host: BastionVm) -> Iterator[IamPolicy]:

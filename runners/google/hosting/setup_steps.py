@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..api.interface import Answer, Google, IsThere, NotThere
+from ..api.interface import Answer, Google, ResourceExists, ResourceNotFound
 from ..api.operations import finish
 from . import rights
 from .bastion_vm import BUCKET, BastionVm, email, instance, items, metadata_of
@@ -25,7 +25,7 @@ class Step(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Switched:
+class EnabledApis:
     """The step that switches APIs on.
 
     project: the project's id.
@@ -51,7 +51,7 @@ class Switched:
 
 
 @dataclass(frozen=True, slots=True)
-class Existing:
+class CreatedResource:
     """The step that makes one thing exist, and as it is wanted.
 
     what: the thing in words.
@@ -71,7 +71,7 @@ class Existing:
         """Make it so. Return True if it was not. Raises `GoogleError`."""
         try:
             found = google.call(self.look[0], **self.look[1])
-        except NotThere:
+        except ResourceNotFound:
             return self._make(google)
         if self.same(found) or self.change is None:
             return False
@@ -81,7 +81,7 @@ class Existing:
     def _make(self, google: Google) -> bool:
         try:
             answer = google.call(self.make[0], **self.make[1])
-        except IsThere:
+        except ResourceExists:
             return False  # somebody else made it first, or the answer to an earlier call was lost
         finish(google, self.make[0].partition(".")[0], answer, **self.make[1])
         return True
@@ -90,7 +90,7 @@ class Existing:
 def steps(host: BastionVm) -> Iterator[Step]:
     """Yield all steps, in an order in which each may rely on those before it."""
     services = [api for api in rights.APIS if not api.startswith("tpu.") or "tpu" in host.runners]
-    yield Switched(host.project, tuple(services))
+    yield EnabledApis(host.project, tuple(services))
     yield _account(host.account, host.project, f"The bastion {host.bastion}")
     if host.workers == email(host.workers.partition("@")[0], host.project):
         yield _account(host.workers, host.project, f"Machines of the bastion {host.bastion}")
@@ -104,7 +104,7 @@ def steps(host: BastionVm) -> Iterator[Step]:
     yield vm(host)
 
 
-def vm(host: BastionVm) -> Existing:
+def vm(host: BastionVm) -> CreatedResource:
     """Return the step for the VM with the wanted image.
 
     If the image is another one, the VM is restarted with the wanted one, and no job notices.
@@ -114,7 +114,7 @@ def vm(host: BastionVm) -> Existing:
     def image(found: Answer) -> bool:
         there, wanted = metadata_of(found), {item["key"]: item["value"] for item in items(host)}
         if there.get(BUCKET, host.url) != host.url:
-            raise IsThere(
+            raise ResourceExists(
                 f"the VM {host.vm} in {host.zone} is that of a bastion in {there[BUCKET]}; give this one another name"
             )
         return all(there.get(key) == value for key, value in wanted.items())
@@ -127,7 +127,7 @@ def vm(host: BastionVm) -> Existing:
         if found.get("status") == "RUNNING":
             finish(google, "compute", google.call("compute.instances.reset", **at), **at)
 
-    return Existing(
+    return CreatedResource(
         what=f"the VM {host.vm} in {host.zone}",
         look=("compute.instances.get", {**where, "instance": host.vm}),
         make=("compute.instances.insert", {**where, "body": instance(host)}),
@@ -136,16 +136,16 @@ def vm(host: BastionVm) -> Existing:
     )
 
 
-def _account(address: str, project: str, title: str) -> Existing:
+def _account(address: str, project: str, title: str) -> CreatedResource:
     body = {"accountId": address.partition("@")[0], "serviceAccount": {"displayName": title[:100]}}
-    return Existing(
+    return CreatedResource(
         what=f"the account {address}",
         look=("iam.projects.serviceAccounts.get", {"name": f"projects/{project}/serviceAccounts/{address}"}),
         make=("iam.projects.serviceAccounts.create", {"name": f"projects/{project}", "body": body}),
     )
 
 
-def _role(project: str, name: str, title: str, permissions: Sequence[str]) -> Existing:
+def _role(project: str, name: str, title: str, permissions: Sequence[str]) -> CreatedResource:
     role = {"title": title[:100], "includedPermissions": list(permissions), "stage": "GA"}
     path = f"projects/{project}/roles/{name}"
 
@@ -155,7 +155,7 @@ def _role(project: str, name: str, title: str, permissions: Sequence[str]) -> Ex
             google.call("iam.projects.roles.undelete", name=path, body={})
         google.call("iam.projects.roles.patch", name=path, updateMask="includedPermissions", body=body)
 
-    return Existing(
+    return CreatedResource(
         what=f"the role {name}",
         look=("iam.projects.roles.get", {"name": path}),
         make=("iam.projects.roles.create", {"parent": f"projects/{project}", "body": {"roleId": name, "role": role}}),
@@ -164,7 +164,7 @@ def _role(project: str, name: str, title: str, permissions: Sequence[str]) -> Ex
     )
 
 
-def _subnetwork(host: BastionVm) -> Existing:
+def _subnetwork(host: BastionVm) -> CreatedResource:
     """Return the step that opens Google's services to the subnetwork: a VM without an external address needs that."""
     project, region, name = _of_subnetwork(host.subnetwork, host.project, host.region)
     where = {"project": project, "region": region, "subnetwork": name}
@@ -175,7 +175,7 @@ def _subnetwork(host: BastionVm) -> Existing:
         finish(google, "compute", answer, **where)
 
     look = ("compute.subnetworks.get", where)
-    return Existing(
+    return CreatedResource(
         what=f"Google's services within reach of the subnetwork {name} in {region}",
         look=look,
         make=look,  # we make no networks: looking again raises that it is missing

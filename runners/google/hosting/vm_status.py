@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...hosting import GONE
-from ..api.interface import Google, NotThere
+from ..api.interface import Google, ResourceNotFound
 from ..api.operations import finish
 
 _UP = {"PROVISIONING", "STAGING", "RUNNING"}
@@ -37,7 +37,7 @@ class VmStatus:
         """Return the VM's status in Compute Engine's words (RUNNING, TERMINATED, …), or GONE."""
         try:
             return str(self.google.call("compute.instances.get", **self._at).get("status", ""))
-        except NotThere:
+        except ResourceNotFound:
             return GONE
 
     def fallen(self) -> bool:
@@ -45,7 +45,7 @@ class VmStatus:
         return self.status() in _FALLEN
 
     def start(self) -> bool:
-        """Start it. Return True if it did not run. Raises `NotThere` if it does not exist."""
+        """Start it. Return True if it did not run. Raises `ResourceNotFound` if it does not exist."""
         if self.google.call("compute.instances.get", **self._at).get("status") in _UP:
             return False
         self._do("compute.instances.start")
@@ -62,7 +62,7 @@ class VmStatus:
         """Delete it. Return True if it existed."""
         try:
             self._do("compute.instances.delete")
-        except NotThere:
+        except ResourceNotFound:
             return False
         return True
 

@@ -10,7 +10,7 @@ from bastion.bundler.docker_engine import Login
 from bastion.model.errors import BundleError
 from bastion.model.nearest import did_you_mean
 
-from ..api.interface import Google, NotThere
+from ..api.interface import Google, ResourceNotFound
 
 _NAME = re.compile(
     r"(?P<location>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[a-z0-9.-]+)/(?P<repository>[a-z0-9-]+)/(?P<image>.+)"
@@ -71,7 +71,7 @@ class ArtifactRegistry:
         """Raise `BundleError` unless images can be pushed to this place; `GoogleError` if that could not be asked."""
         try:
             found = self.google.call("artifactregistry.projects.locations.repositories.get", name=place.path)
-        except NotThere as error:
+        except ResourceNotFound as error:
             make = (
                 f"gcloud artifacts repositories create {place.repository} --repository-format=docker"
                 f" --location={place.location} --project={place.project}"
@@ -92,7 +92,7 @@ class ArtifactRegistry:
         method = "artifactregistry.projects.locations.repositories.dockerImages.get"
         try:
             self.google.call(method, name=f"{place.path}/dockerImages/{_quoted(place.image)}@sha256:{digest}")
-        except NotThere:
+        except ResourceNotFound:
             return False
         return True
 
@@ -102,7 +102,7 @@ class ArtifactRegistry:
         tagged = f"{place.path}/packages/{_quoted(place.image)}/tags/{tag}"
         try:
             found = self.google.call("artifactregistry.projects.locations.repositories.packages.tags.get", name=tagged)
-        except NotThere as error:
+        except ResourceNotFound as error:
             raise BundleError(
                 f"there is no {name}:{tag}; check the name and the tag, or leave skip_bundle out"
             ) from error

@@ -20,14 +20,14 @@ from bastion.model.interfaces import Bucket, Clock
 from bastion.model.job.image_ref import log_link
 
 from ..api.build_status import LIVE, TAG, ended, problem
-from ..api.interface import BadCall, Google, GoogleError, NoLogin, NoRight, NotThere
+from ..api.interface import CredentialsMissing, Google, GoogleError, InvalidCall, PermissionMissing, ResourceNotFound
 from .artifact_registry import ArtifactRegistry, place_of
 
 BUILDER = "gcr.io/cloud-builders/docker"
 POLL_S = 3.0
 _SHORT, _LISTED = 16, 20
 _B = "cloudbuild.projects.locations.builds"
-_DEFINITE = (BadCall, NoLogin, NoRight, NotThere)
+_DEFINITE = (InvalidCall, CredentialsMissing, PermissionMissing, ResourceNotFound)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from threading import Lock
 from bastion.model.interfaces import AttemptKey, Bucket, Shell
 
 from ...delivery.archive import Archive, make, publish
-from ...delivery.bootstrap import ACCOUNT, Boot, metadata
+from ...delivery.bootstrap import ACCOUNT, MachineGroup, metadata
 
 
 class MachineBoot:
@@ -42,12 +42,12 @@ class MachineBoot:
         self._making = Lock()
 
     def __call__(self, key: AttemptKey, machine: str) -> Mapping[str, str]:
-        """Return the metadata for the machines of one creation; `machine` is as in `Boot`.
+        """Return the metadata for the machines of one creation; `machine` is as in `MachineGroup`.
 
         Raises `RunnerError`, `BucketError`.
         """
         return metadata(
-            Boot(
+            MachineGroup(
                 key=key,
                 machine=machine,
                 base=0,

@@ -9,10 +9,20 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bastion.model.errors import Later
+from bastion.model.errors import NotReady
 from bastion.model.interfaces import AttemptKey
 
-from ..api.interface import BadCall, GoogleError, IsThere, NoLogin, NoQuota, NoRight, NoStock, NotThere, TooMany
+from ..api.interface import (
+    CredentialsMissing,
+    GoogleError,
+    InvalidCall,
+    PermissionMissing,
+    QuotaExhausted,
+    RateLimited,
+    ResourceExists,
+    ResourceNotFound,
+    Stockout,
+)
 from . import zones
 from .google_context import GoogleContext
 from .pending_creations import PendingCreations
@@ -42,12 +52,12 @@ _ADVICE = {
 class Creation:
     """The creation of machines: it asks the zones of the settings, the zone that is wanted most first.
 
-    site: the context of Google's machines.
-    hopes: the pending creations, which are updated here.
+    context: the context of Google's machines.
+    pending: the pending creations, which are updated here.
     """
 
-    site: GoogleContext
-    hopes: PendingCreations
+    context: GoogleContext
+    pending: PendingCreations
     _shuts: zones.Shuts = field(default_factory=dict)
     _paused: tuple[float, str] = (float("-inf"), "")
 
@@ -62,26 +72,26 @@ class Creation:
         """Ask the open zones of `places` with `send`, one after the other, until one accepts.
 
         A zone in `busy` is skipped: the name is taken there. If the attempt was already asked for in a zone, only that
-        zone is asked. Raises `Later` if none accepted, and `GoogleError` for a problem that is not a zone's.
+        zone is asked. Raises `NotReady` if none accepted, and `GoogleError` for a problem that is not a zone's.
         """
-        now = self.site.clock.monotonic()
+        now = self.context.clock.monotonic()
         until, why = self._paused
         if now < until:
-            raise Later(why)
-        settled = self.hopes.zone(key)
+            raise NotReady(why)
+        settled = self.pending.zone(key)
         asked = [settled] if settled else zones.open_zones(places, self._shuts, want, now)
         for zone in asked:
             if zone not in busy and self._ask(key, zone, want, send):
                 return
-        self.hopes.refused(key, zones.said(self.site.settings.zones, self._shuts, want))
-        raise Later(f"no zone gives {want} now")
+        self.pending.refused(key, zones.said(self.context.settings.zones, self._shuts, want))
+        raise NotReady(f"no zone gives {want} now")
 
     def refuse(self, zone: str, want: str, error: GoogleError) -> None:
         """Remember that a zone does not provide this now."""
-        bad = isinstance(error, (BadCall, NotThere, NoRight))
+        bad = isinstance(error, (InvalidCall, ResourceNotFound, PermissionMissing))
         said = f"{error}{_advice(str(error))}" if bad else str(error)
         first = _BAD_S if bad else zones.SHORT_S
-        self._shuts = zones.refused(self._shuts, zone, want, said, self.site.clock.monotonic(), first_s=first)
+        self._shuts = zones.refused(self._shuts, zone, want, said, self.context.clock.monotonic(), first_s=first)
 
     def gave(self, zone: str, want: str) -> None:
         """Remember that a zone provided this."""
@@ -91,23 +101,23 @@ class Creation:
         """Ask one zone. Return False if it refused, and another may be asked."""
         try:
             made = send(zone)
-        except IsThere:
+        except ResourceExists:
             made = {}  # an earlier call made it: its answer was lost, or it is not listed yet
-        except (NoStock, NoQuota, BadCall, NotThere) as error:
+        except (Stockout, QuotaExhausted, InvalidCall, ResourceNotFound) as error:
             self.refuse(zone, want, error)
-            self.hopes.drop(key)
+            self.pending.drop(key)
             return False
-        except TooMany as error:
-            self._paused = self.site.clock.monotonic() + _TURN_S, str(error)  # no other request gets a turn earlier
+        except RateLimited as error:
+            self._paused = self.context.clock.monotonic() + _TURN_S, str(error)  # no other request gets a turn earlier
             raise
-        except (NoRight, NoLogin) as error:
-            self._paused = self.site.clock.monotonic() + _PAUSE_S, str(error)
-            self.hopes.refused(key, str(error))
+        except (PermissionMissing, CredentialsMissing) as error:
+            self._paused = self.context.clock.monotonic() + _PAUSE_S, str(error)
+            self.pending.refused(key, str(error))
             raise
         except GoogleError as error:
-            self.hopes.unsure(key, zone, str(error))  # Google may have accepted it: ask no other zone before we know
+            self.pending.unsure(key, zone, str(error))  # Google may have accepted it: ask no other zone before we know
             raise
-        self.hopes.asked(key, zone, want, made)
+        self.pending.asked(key, zone, want, made)
         return True
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
-from bastion.model.interfaces import Clock, Sight
+from bastion.model.interfaces import Clock, MachineExistence
 
 from ..api.interface import GoogleError
-from .names import GoogleHost, Mark
+from .names import GoogleHost, GoogleLabels
 
 TWICE_S = 5.0
 """The least number of seconds between the two answers that a machine is gone."""
@@ -31,7 +31,7 @@ class Existence:
     leaving: it is being deleted.
     """
 
-    mark: Mark | None
+    mark: GoogleLabels | None
     hosts: int
     dead: bool
     leaving: bool
@@ -54,25 +54,25 @@ class ExistenceCheck:
     _asking: dict[tuple[str, str], Lock] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def look(self, host: GoogleHost) -> Sight:
+    def look(self, host: GoogleHost) -> MachineExistence:
         """Check whether a machine exists.
 
-        `BLIND` after the first answer that it is gone, and where there is no answer.
+        `UNREACHABLE` after the first answer that it is gone, and where there is no answer.
         """
         try:
             found = self._found(host)
         except GoogleError:
-            return Sight.BLIND
+            return MachineExistence.UNREACHABLE
         now = self.clock.monotonic()
         with self._lock:
             going = host in self._missed and found is not None and found.leaving
             # A machine that was gone stays gone while its remains are being deleted.
             if not going and not self._is_gone(host, found):
                 self._missed.pop(host, None)
-                return Sight.THERE
+                return MachineExistence.THERE
             self._missed = {other: at for other, at in self._missed.items() if now - at < FORGET_S}
             first = self._missed.setdefault(host, now)
-        return Sight.GONE if now - first >= TWICE_S else Sight.BLIND
+        return MachineExistence.GONE if now - first >= TWICE_S else MachineExistence.UNREACHABLE
 
     def _found(self, host: GoogleHost) -> Existence | None:
         """Return what has the host's name; None if nothing has. Raises `GoogleError`.

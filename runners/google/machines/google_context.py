@@ -11,7 +11,7 @@ from bastion.model.settings.tables import GoogleSettings
 from bastion.quota.resources import Resources
 
 from ..api.interface import Google
-from .names import Mark
+from .names import GoogleLabels
 
 Birth = Callable[[AttemptKey, str], Mapping[str, str]]
 """The function that returns the metadata of an attempt's machines.
@@ -50,12 +50,12 @@ class GoogleContext:
         """Return the project's id."""
         return self.settings.project
 
-    def mark(self, placement: Placement) -> Mark:
+    def mark(self, placement: Placement) -> GoogleLabels:
         """Return a new mark for something to create. No other mark has its nonce."""
         nonce = self.seal.nonce(self.scope, placement.key, placement.epoch)
-        return Mark(scope=self.scope, key=placement.key, epoch=placement.epoch, nonce=nonce)
+        return GoogleLabels(scope=self.scope, key=placement.key, epoch=placement.epoch, nonce=nonce)
 
-    def is_proved(self, mark: Mark) -> bool:
+    def is_proved(self, mark: GoogleLabels) -> bool:
         """True if the seal proves that this bastion made the mark.
 
         Everybody who may create machines in the project may give them any labels, so labels alone prove nothing.

@@ -9,7 +9,7 @@ from typing import Any
 
 from bastion.model.errors import RunnerError
 
-from ...worker.interfaces import Farewell
+from ...worker.interfaces import TerminationNotice
 
 HOST = "169.254.169.254"
 _PATH = "/computeMetadata/v1/instance/?recursive=true&alt=json"
@@ -65,14 +65,14 @@ MAINTAINED_WITH_GPUS_S = 1800.0
 """The job's grace in seconds on a machine with GPUs, which gets its notice an hour before."""
 
 
-def farewell(instance: Mapping[str, Any], *, gpus: bool) -> Farewell | None:
+def farewell(instance: Mapping[str, Any], *, gpus: bool) -> TerminationNotice | None:
     """Return why the machine is about to be taken away; None if it is not.
 
     A machine that only moves to another host stays.
     """
     if instance.get("preempted") == "TRUE":
-        return Farewell("Google preempts this machine", PREEMPTED_S)
+        return TerminationNotice("Google preempts this machine", PREEMPTED_S)
     if str(instance.get("maintenanceEvent", "")).startswith("TERMINATE"):
         seconds = MAINTAINED_WITH_GPUS_S if gpus else MAINTAINED_S
-        return Farewell("Google takes this machine away, to maintain its host", seconds)
+        return TerminationNotice("Google takes this machine away, to maintain its host", seconds)
     return None

@@ -22,7 +22,7 @@ _JOB_LABELS = ("job", "job-2", "job-3")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class GoogleLabels:
     """The owner of something in Google's clouds, as its labels say.
 
     scope: the bastion.
@@ -63,7 +63,7 @@ def name(scope: str, key: AttemptKey) -> str:
     return f"{slug}-{hashlib.sha256(f'{scope} {key}'.encode()).hexdigest()[:14]}"
 
 
-def labels(mark: Mark) -> dict[str, str]:
+def labels(mark: GoogleLabels) -> dict[str, str]:
     """Return the labels that contain a mark."""
     job = encoded(mark.key.job)
     parts = [job[at : at + _LABEL_MAX] for at in range(0, len(job), _LABEL_MAX)]
@@ -77,7 +77,7 @@ def labels(mark: Mark) -> dict[str, str]:
     }
 
 
-def mark_of(labels: Mapping[str, str]) -> Mark | None:
+def mark_of(labels: Mapping[str, str]) -> GoogleLabels | None:
     """Return the mark in labels; None if they contain none, or not all of it in our form."""
     numbers = [labels.get(name, "") for name in ("task", "attempt", "epoch")]
     job = decoded("".join(labels.get(name, "") for name in _JOB_LABELS))
@@ -85,7 +85,7 @@ def mark_of(labels: Mapping[str, str]) -> Mark | None:
     if not (job and scope and _NONCE.fullmatch(nonce) and all(map(_NUMBER.fullmatch, numbers))):
         return None
     task, attempt, epoch = map(int, numbers)
-    return Mark(scope=scope, key=AttemptKey(job, task, attempt), epoch=epoch, nonce=nonce)
+    return GoogleLabels(scope=scope, key=AttemptKey(job, task, attempt), epoch=epoch, nonce=nonce)
 
 
 def host_of(machine: str) -> GoogleHost | None:

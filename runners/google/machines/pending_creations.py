@@ -39,25 +39,27 @@ class PendingCreation:
 class PendingCreations:
     """The attempts whose machines are not listed yet, and the nonces of listed machines that are being set up.
 
-    site: the context of Google's machines.
+    context: the context of Google's machines.
     """
 
-    site: GoogleContext
+    context: GoogleContext
     _of: dict[AttemptKey, PendingCreation] = field(default_factory=dict)
     _set_up: dict[str, float] = field(default_factory=dict)
 
     def asked(self, key: AttemptKey, zone: str, want: str, operation: Mapping[str, Any]) -> None:
         """Note that a zone accepted the request."""
         said = f"{want} was asked for in {zone}"
-        self._of[key] = PendingCreation(self.site.clock.monotonic(), said, zone, want, str(operation.get("name", "")))
+        self._of[key] = PendingCreation(
+            self.context.clock.monotonic(), said, zone, want, str(operation.get("name", ""))
+        )
 
     def unsure(self, key: AttemptKey, zone: str, said: str) -> None:
         """Note that a zone was asked, and may have accepted: no other zone is asked before this is known."""
-        self._of[key] = PendingCreation(self.site.clock.monotonic(), said, zone)
+        self._of[key] = PendingCreation(self.context.clock.monotonic(), said, zone)
 
     def refused(self, key: AttemptKey, said: str) -> None:
         """Note that no zone accepted, and why."""
-        self._of[key] = PendingCreation(self.site.clock.monotonic(), said)
+        self._of[key] = PendingCreation(self.context.clock.monotonic(), said)
 
     def drop(self, key: AttemptKey) -> None:
         """Forget a request that a zone refused, so that another may be asked."""
@@ -65,14 +67,14 @@ class PendingCreations:
 
     def zone(self, key: AttemptKey) -> str:
         """Return the zone where the attempt was asked for, and may show up; empty if there is none."""
-        hope = self._of.get(key)
-        return hope.zone if hope else ""
+        creation = self._of.get(key)
+        return creation.zone if creation else ""
 
     def _set_ups(self, nonces: Iterable[str]) -> None:
         """Note that exactly these are being set up now."""
-        now = self.site.clock.monotonic()
+        now = self.context.clock.monotonic()
         self._set_up = {nonce: self._set_up.get(nonce, now) for nonce in nonces}
 
     def _is_set_up(self, nonce: str) -> bool:
         """True if it is being set up, and its worker is not expected yet."""
-        return self.site.clock.monotonic() - self._set_up.get(nonce, float("-inf")) < SETTING_UP_S
+        return self.context.clock.monotonic() - self._set_up.get(nonce, float("-inf")) < SETTING_UP_S

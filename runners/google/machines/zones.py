@@ -10,7 +10,7 @@ SHORT_S, LONG_S = 60.0, 1800.0
 
 
 @dataclass(frozen=True, slots=True)
-class Shut:
+class ZoneRefusals:
     """The refusals of one zone.
 
     until: when it may be asked again, in seconds of the clock of `now`.
@@ -23,7 +23,7 @@ class Shut:
     said: str
 
 
-Shuts = Mapping[tuple[str, str], Shut]
+Shuts = Mapping[tuple[str, str], ZoneRefusals]
 """The refusals, by zone and by what was wanted there. They only save requests."""
 
 
@@ -37,7 +37,7 @@ def refused(shuts: Shuts, zone: str, want: str, said: str, now: float, *, first_
     before = shuts.get((zone, want))
     times = before.times + 1 if before else 1
     wait = min(LONG_S, first_s * 2.0 ** min(times - 1, 16))
-    return {**shuts, (zone, want): Shut(now + wait, times, said)}
+    return {**shuts, (zone, want): ZoneRefusals(now + wait, times, said)}
 
 
 def gave(shuts: Shuts, zone: str, want: str) -> Shuts:

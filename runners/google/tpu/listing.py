@@ -13,7 +13,7 @@ from ..api.interface import GoogleError
 from ..machines.google_context import GoogleContext
 from ..machines.names import GoogleHost
 from . import parse
-from .parse import Queued, TpuNode
+from .parse import QueuedResource, TpuNode
 
 SICK_S = 300.0
 """The seconds of bad health, as Google reports it, after which a slice is replaced."""
@@ -23,7 +23,7 @@ _PAGE = 1000
 
 
 @dataclass(frozen=True)
-class Listing:
+class TpuListing:
     """One listing of the TPU zones.
 
     queued: the queued resources of this bastion.
@@ -33,7 +33,7 @@ class Listing:
     proved: the nonces of what this bastion made.
     """
 
-    queued: tuple[Queued, ...] = ()
+    queued: tuple[QueuedResource, ...] = ()
     nodes: tuple[TpuNode, ...] = ()
     unwell: Mapping[GoogleHost, float] = field(default_factory=dict)
     sick: frozenset[GoogleHost] = frozenset()
@@ -50,14 +50,14 @@ class Listing:
         return frozenset(machine.key for machine in self.machines if machine.ours and not machine.doomed)
 
     @cached_property
-    def by_nonce(self) -> Mapping[str, Queued]:
+    def by_nonce(self) -> Mapping[str, QueuedResource]:
         """The queued resources by nonce, which is never given twice."""
         return {row.mark.nonce: row for row in self.queued}
 
     @cached_property
-    def by_key(self) -> Mapping[AttemptKey, Sequence[Queued]]:
+    def by_key(self) -> Mapping[AttemptKey, Sequence[QueuedResource]]:
         """The queued resources that this bastion made, by attempt."""
-        rows: dict[AttemptKey, list[Queued]] = {}
+        rows: dict[AttemptKey, list[QueuedResource]] = {}
         for row in self.queued:
             if row.mark.nonce not in self.proved:
                 continue
@@ -76,13 +76,13 @@ class Listing:
         """Return the zones where the attempt's name is taken."""
         return {row.zone for row in self.by_key.get(key, ())}
 
-    def failures(self, project: str) -> Iterator[tuple[Queued, GoogleError]]:
+    def failures(self, project: str) -> Iterator[tuple[QueuedResource, GoogleError]]:
         """Yield the requests that failed, with the error."""
         for row in self.queued:
             if row.state == "FAILED" and row.failed is not None:
                 yield row, failure(row.failed, f"{row.want} in {row.zone}", project=project)
 
-    def since(self, before: Listing, now: float) -> Listing:
+    def since(self, before: TpuListing, now: float) -> TpuListing:
         """Return this listing with the times since when hosts are unwell, taken over from the listing `before`."""
         unwell = {
             host: before.unwell.get(host, now)
@@ -94,17 +94,17 @@ class Listing:
         return replace(self, unwell=unwell, sick=sick)
 
 
-def read(site: GoogleContext, zones: Sequence[str]) -> Listing:
+def read(context: GoogleContext, zones: Sequence[str]) -> TpuListing:
     """List all zones. Raises `GoogleError` if one does not answer, because a part is not the whole."""
-    answers = site.of_all(lambda zone: _zone(site, zone), zones)
+    answers = context.of_all(lambda zone: _zone(context, zone), zones)
     queued, nodes = (tuple(row for part in kind for row in part) for kind in zip(*answers, strict=True))
     marks = [row.mark for row in (*queued, *nodes)]
-    return Listing(queued, nodes, proved=frozenset(mark.nonce for mark in marks if site.is_proved(mark)))
+    return TpuListing(queued, nodes, proved=frozenset(mark.nonce for mark in marks if context.is_proved(mark)))
 
 
-def _zone(site: GoogleContext, zone: str) -> tuple[list[Queued], list[TpuNode]]:
-    parent = f"projects/{site.project}/locations/{zone}"
-    queued = site.google.pages(f"{_T}queuedResources.list", "queuedResources", parent=parent, pageSize=_PAGE)
-    rows = [found for row in queued if (found := parse.queued_of(row, zone, site.scope))]
-    nodes = site.google.pages(f"{_T}nodes.list", "nodes", parent=parent, pageSize=_PAGE)
-    return rows, [node for row in nodes if (node := parse.node_of(row, zone, site.scope))]
+def _zone(context: GoogleContext, zone: str) -> tuple[list[QueuedResource], list[TpuNode]]:
+    parent = f"projects/{context.project}/locations/{zone}"
+    queued = context.google.pages(f"{_T}queuedResources.list", "queuedResources", parent=parent, pageSize=_PAGE)
+    rows = [found for row in queued if (found := parse.queued_of(row, zone, context.scope))]
+    nodes = context.google.pages(f"{_T}nodes.list", "nodes", parent=parent, pageSize=_PAGE)
+    return rows, [node for row in nodes if (node := parse.node_of(row, zone, context.scope))]

@@ -11,7 +11,7 @@ from bastion.model.interfaces import Machine
 from bastion.model.job.instances import SLICES, Slice
 
 from ..api.failures import Refusal, of_status
-from ..machines.names import GoogleHost, Mark, mark_of
+from ..machines.names import GoogleHost, GoogleLabels, mark_of
 
 DEAD = frozenset({"PREEMPTED", "TERMINATED", "STOPPED", "HIDDEN"})
 """The states of a node on which nothing runs any more. It holds quota until it is deleted."""
@@ -43,7 +43,7 @@ class TpuNode:
 
     zone: str
     name: str
-    mark: Mark
+    mark: GoogleLabels
     state: str
     health: str
     parent: str
@@ -57,7 +57,7 @@ class TpuNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Queued:
+class QueuedResource:
     """One queued resource of ours: all slices of one attempt.
 
     zone: its zone.
@@ -72,7 +72,7 @@ class Queued:
 
     zone: str
     name: str
-    mark: Mark
+    mark: GoogleLabels
     state: str
     want: str
     nodes: tuple[str, ...]
@@ -92,7 +92,7 @@ def want(kind: str, slices: int, how: str) -> str:
     return f"{f'{slices} slices of ' if slices > 1 else ''}{kind} ({how})"
 
 
-def queued_of(row: Mapping[str, Any], zone: str, scope: str) -> Queued | None:
+def queued_of(row: Mapping[str, Any], zone: str, scope: str) -> QueuedResource | None:
     """Parse a listed queued resource; None if it is none of this bastion's."""
     spec: Mapping[str, Any] = next(iter(row.get("tpu", {}).get("nodeSpec", [])), {})
     node = spec.get("node", {})
@@ -104,7 +104,7 @@ def queued_of(row: Mapping[str, Any], zone: str, scope: str) -> Queued | None:
     nodes = tuple(f"{prefix}-{n}" for n in range(int(several.get("nodeCount", 0)))) or (spec.get("nodeId", ""),)
     state = row.get("state", {})
     error = state.get("failedData", {}).get("error")
-    return Queued(
+    return QueuedResource(
         zone=zone,
         name=_last(row),
         mark=mark,
@@ -133,7 +133,7 @@ def node_of(row: Mapping[str, Any], zone: str, scope: str) -> TpuNode | None:
 
 
 def machines(
-    queued: Iterable[Queued],
+    queued: Iterable[QueuedResource],
     nodes: Iterable[TpuNode],
     sick: frozenset[GoogleHost] = frozenset(),
     proved: frozenset[str] = frozenset(),
@@ -162,7 +162,14 @@ def machines(
 
 
 def _machine(
-    at: GoogleHost, mark: Mark, worker: int, node: TpuNode | None, *, over: bool, sick: bool, proved: frozenset[str]
+    at: GoogleHost,
+    mark: GoogleLabels,
+    worker: int,
+    node: TpuNode | None,
+    *,
+    over: bool,
+    sick: bool,
+    proved: frozenset[str],
 ) -> Machine:
     dead = over if node is None else node.state in DEAD
     return Machine(

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from bastion.model.interfaces import AttemptKey
 
 from ..api.failures import failure, of_status
-from ..api.interface import GoogleError, NotThere
+from ..api.interface import GoogleError, ResourceNotFound
 from ..machines import pending_creations
 from ..machines.pending_creations import FORGET_S
-from .listing import Listing
+from .listing import TpuListing
 from .parse import WAITING
 
 _GET = "tpu.projects.locations.operations.get"
@@ -26,28 +26,30 @@ class PendingSlices(pending_creations.PendingCreations):
 
         Raises `GoogleError`.
         """
-        hope = self._of.get(key)
-        if hope is None or not hope.operation:
+        creation = self._of.get(key)
+        if creation is None or not creation.operation:
             return None
         try:
-            error = self.site.google.call(_GET, name=hope.operation).get("error")
-        except NotThere:  # Google forgets operations after a while
+            error = self.context.google.call(_GET, name=creation.operation).get("error")
+        except ResourceNotFound:  # Google forgets operations after a while
             return None
         if not error:
             return None
         self.drop(key)
-        return hope.zone, failure(of_status(error), f"queued resource in {hope.zone}", project=self.site.project)
+        return creation.zone, failure(
+            of_status(error), f"queued resource in {creation.zone}", project=self.context.project
+        )
 
-    def seen(self, found: Listing) -> None:
+    def seen(self, found: TpuListing) -> None:
         """Forget what is listed. Keep a refusal until the attempt has something alive."""
-        now = self.site.clock.monotonic()
-        kept = [(key, hope, found.by_key if hope.zone else found.alive) for key, hope in self._of.items()]
-        self._of = {key: hope for key, hope, over in kept if key not in over and now - hope.at < FORGET_S}
+        now = self.context.clock.monotonic()
+        kept = [(key, creation, found.by_key if creation.zone else found.alive) for key, creation in self._of.items()]
+        self._of = {key: creation for key, creation, over in kept if key not in over and now - creation.at < FORGET_S}
         self._set_ups(row.mark.nonce for row in found.queued if row.state == "PROVISIONING")
 
-    def told(self, found: Listing) -> Mapping[AttemptKey, str]:
+    def told(self, found: TpuListing) -> Mapping[AttemptKey, str]:
         """Return what each attempt waits for, in words."""
-        said = {key: hope.said for key, hope in self._of.items()}
+        said = {key: creation.said for key, creation in self._of.items()}
         for row in found.queued:
             if row.state in WAITING:
                 said[row.mark.key] = f"{row.want} is queued in {row.zone}"

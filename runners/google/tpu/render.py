@@ -12,7 +12,7 @@ from bastion.quota.resources import Resources
 
 from ...delivery.bootstrap import ANY_NAME
 from ..api.interface import SCOPE
-from ..machines.names import Mark, labels
+from ..machines.names import GoogleLabels, labels
 
 ALONE_S, IN_TURN_S = 24 * 3600, 1800
 """The seconds that a request waits in a zone: where it is the only zone, and where there are others to ask."""
@@ -46,7 +46,7 @@ def body(
     google: GoogleSettings,
     zone: str,
     name: str,
-    mark: Mark,
+    mark: GoogleLabels,
     one: Slice,
     slices: int,
     tier: int,
@@ -71,7 +71,7 @@ def body(
 
 
 def _node(
-    google: GoogleSettings, mark: Mark, one: Slice, metadata: Mapping[str, str], *, reserved: bool
+    google: GoogleSettings, mark: GoogleLabels, one: Slice, metadata: Mapping[str, str], *, reserved: bool
 ) -> dict[str, Any]:
     network = {"network": google.network, "subnetwork": google.subnetwork}
     account = {"email": google.service_account} if google.service_account else {}

@@ -13,15 +13,15 @@ from bastion.model.interfaces import AttemptKey, Machine, Placement
 from bastion.model.job.instances import KINDS, Slice
 from bastion.quota.resources import Resources
 
-from ..api.interface import NotThere
+from ..api.interface import ResourceNotFound
 from ..machines import names
 from ..machines.existence import Existence
 from ..machines.google_context import GoogleContext
 from ..machines.names import GoogleHost
 from ..machines.runner import GoogleRunner
 from . import parse, render
-from .deletion import Removal
-from .listing import Listing, read
+from .deletion import SliceDeletion
+from .listing import TpuListing, read
 from .pending_slices import PendingSlices
 
 _T = "tpu.projects.locations."
@@ -33,11 +33,11 @@ class TpuRunner(GoogleRunner):
     name = "tpu"
     offers = frozenset(KINDS["tpu"])
 
-    def __init__(self, site: GoogleContext) -> None:
-        self._hopes = PendingSlices(site)
-        super().__init__(site, self._hopes, self._found)
-        self._removal = Removal(site)
-        self._listed = Listing()
+    def __init__(self, context: GoogleContext) -> None:
+        self._pending = PendingSlices(context)
+        super().__init__(context, self._pending, self._found)
+        self._removal = SliceDeletion(context)
+        self._listed = TpuListing()
         self._heard: set[str] = set()
         self._places: Sequence[str] = ()
 
@@ -50,7 +50,7 @@ class TpuRunner(GoogleRunner):
         if placement.key in self._listed.alive:
             return
         one = render.wanted(placement.resources)
-        want = parse.want(one.name, placement.replicas, self.site.settings.bought(placement.tier))
+        want = parse.want(one.name, placement.replicas, self.context.settings.bought(placement.tier))
         self._take_in_failure(placement.key, want)
         busy = self._listed.zones_of(placement.key)
         self._asking.in_turn(placement.key, want, self._zones(), busy, lambda zone: self._send(zone, placement, one))
@@ -65,10 +65,10 @@ class TpuRunner(GoogleRunner):
 
         Raises `RunnerError` if one does not answer.
         """
-        found = read(self.site, self._zones())
-        self._listed = found = found.since(self._listed, self.site.clock.monotonic())
+        found = read(self.context, self._zones())
+        self._listed = found = found.since(self._listed, self.context.clock.monotonic())
         self._note_failures(found)
-        self._hopes.seen(found)
+        self._pending.seen(found)
         self._removal.seen(found)
         return found.machines
 
@@ -86,16 +86,16 @@ class TpuRunner(GoogleRunner):
 
     def waiting(self) -> Mapping[AttemptKey, str]:
         """Return what the attempts without slices wait for."""
-        return self._hopes.told(self._listed)
+        return self._pending.told(self._listed)
 
     def _zones(self) -> Sequence[str]:
         """Return the zones of the settings that have TPUs. Raises `RunnerError` if none has."""
         if not self._places:
-            every = self.site.google.pages(f"{_T}list", "locations", name=f"projects/{self.site.project}")
+            every = self.context.google.pages(f"{_T}list", "locations", name=f"projects/{self.context.project}")
             known = {str(row.get("locationId", "")) for row in every}
-            self._places = [zone for zone in self.site.settings.zones if zone in known]
+            self._places = [zone for zone in self.context.settings.zones if zone in known]
         if not self._places:
-            named = ", ".join(self.site.settings.zones) or "nothing"
+            named = ", ".join(self.context.settings.zones) or "nothing"
             raise RunnerError(
                 f"zones of [google] in config.toml names {named}, and no zone with TPUs; add one, as us-central2-b"
             )
@@ -103,19 +103,19 @@ class TpuRunner(GoogleRunner):
 
     def _send(self, zone: str, placement: Placement, one: Slice) -> Mapping[str, Any]:
         """Ask one zone. Raises `GoogleError`."""
-        mark, name = self.site.mark(placement), names.name(self.site.scope, placement.key)
+        mark, name = self.context.mark(placement), names.name(self.context.scope, placement.key)
         machine = render.machine(zone, name, placement.replicas, mark.nonce)
-        metadata = self.site.birth(placement.key, machine)
-        body = render.body(self.site.settings, zone, name, mark, one, placement.replicas, placement.tier, metadata)
-        parent = f"projects/{self.site.project}/locations/{zone}"
-        return self.site.google.call(f"{_T}queuedResources.create", parent=parent, queuedResourceId=name, body=body)
+        metadata = self.context.birth(placement.key, machine)
+        body = render.body(self.context.settings, zone, name, mark, one, placement.replicas, placement.tier, metadata)
+        parent = f"projects/{self.context.project}/locations/{zone}"
+        return self.context.google.call(f"{_T}queuedResources.create", parent=parent, queuedResourceId=name, body=body)
 
     def _found(self, host: GoogleHost) -> Existence | None:
         """Return what has a host's name; None if nothing has. Raises `GoogleError`."""
-        name = f"projects/{self.site.project}/locations/{host.zone}/nodes/{host.name}"
+        name = f"projects/{self.context.project}/locations/{host.zone}/nodes/{host.name}"
         try:
-            node = self.site.google.call(f"{_T}nodes.get", name=name)
-        except NotThere:
+            node = self.context.google.call(f"{_T}nodes.get", name=name)
+        except ResourceNotFound:
             return None
         state = node.get("state")
         mark = names.mark_of(node.get("labels", {}))
@@ -123,18 +123,18 @@ class TpuRunner(GoogleRunner):
 
     def _take_in_failure(self, key: AttemptKey, want: str) -> None:
         """Remember why a creation failed that was accepted and never appeared: its operation may have the reason."""
-        if failed := self._hopes.failure(key):
+        if failed := self._pending.failure(key):
             zone, error = failed
             self._asking.refuse(zone, want, error)
 
-    def _note_failures(self, found: Listing) -> None:
+    def _note_failures(self, found: TpuListing) -> None:
         """Remember the zones that gave up, and the zones that gave slices."""
-        for row, error in found.failures(self.site.project):
+        for row, error in found.failures(self.context.project):
             if row.mark.nonce not in self._heard:
                 self._heard.add(row.mark.nonce)
                 self._asking.refuse(row.zone, row.want, error)
-                if self._hopes.zone(row.mark.key) in ("", row.zone):
-                    self._hopes.refused(row.mark.key, str(error))
+                if self._pending.zone(row.mark.key) in ("", row.zone):
+                    self._pending.refused(row.mark.key, str(error))
         for row in found.queued:
             if row.state == "ACTIVE":
                 self._asking.gave(row.zone, row.want)

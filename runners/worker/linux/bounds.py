@@ -13,7 +13,7 @@ _GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
-class Excess:
+class BrokenBound:
     """A bound that was broken; the processes are killed for it.
 
     cause: the cause that the attempt ends with.
@@ -58,13 +58,13 @@ class Bounds:
         """The memory bound in bytes."""
         return self.memory * _GIB
 
-    def too_much(self) -> Excess:
+    def too_much(self) -> BrokenBound:
         """Return the excess of processes that used more memory."""
         whose = "what the job asks for (resources: memory)" if self.asked else "the most (job_limits.memory)"
         more = "ask for more" if self.asked else "have an admin allow more"
-        return Excess(Cause.OOM, f"killed: memory over {self.memory} GiB, which is {whose}; use less, or {more}")
+        return BrokenBound(Cause.OOM, f"killed: memory over {self.memory} GiB, which is {whose}; use less, or {more}")
 
-    def too_many(self) -> Excess:
+    def too_many(self) -> BrokenBound:
         """Return the excess of more processes and threads."""
         told = f"killed: more than {self.processes} processes and threads, which is the most (job_limits.processes)"
-        return Excess(Cause.SIGNAL, f"{told}; start fewer, or have an admin allow more")
+        return BrokenBound(Cause.SIGNAL, f"{told}; start fewer, or have an admin allow more")

@@ -13,8 +13,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from .bounds import Bounds, Excess
-from .cgroup import Group, group
+from .bounds import Bounds, BrokenBound
+from .cgroup import WorkerCgroup, group
 from .process_limits import start_bounded
 from .process_tree import at_need, family, memory, put_down
 
@@ -42,9 +42,9 @@ class LocalGuard:
     pace: the seconds to the next look.
     """
 
-    def __init__(self, bounds: Bounds, group: Group | None) -> None:
+    def __init__(self, bounds: Bounds, group: WorkerCgroup | None) -> None:
         self._bounds, self._group = bounds, group
-        self._found: Excess | None = None
+        self._found: BrokenBound | None = None
         self._seen = (0, 0)
         self.pace = LOOK_S
         self._due = math.inf
@@ -57,7 +57,7 @@ class LocalGuard:
         with self._group.inside():
             return start_bounded(start, 0, uid)
 
-    def watch(self) -> Excess | None:
+    def watch(self) -> BrokenBound | None:
         """Look repeatedly, on the caller's thread, until a bound is broken, all processes end, or a while is over."""
         begun = time.monotonic()
         while not (self._ended.is_set() or self.look() or time.monotonic() - begun > _WATCH_S):
@@ -65,7 +65,7 @@ class LocalGuard:
             self._ended.wait(self.pace)
         return self._found
 
-    def look(self) -> Excess | None:
+    def look(self) -> BrokenBound | None:
         """Return the bound that was broken, always the first one.
 
         What broke it is killed at once, while it can still be overtaken.
@@ -100,7 +100,7 @@ class LocalGuard:
             self.look()
             self._group.remove()
 
-    def _look(self, rise: Callable[[], None]) -> Excess | None:
+    def _look(self, rise: Callable[[], None]) -> BrokenBound | None:
         bounds = self._bounds
         members = family(alarm=lambda count: rise() if count >= _STORM else None)
         threads, resident = sum(member.threads for member in members), sum(member.resident for member in members)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .bounds import Bounds, Excess
+from .bounds import Bounds, BrokenBound
 
 ROOT = Path("/sys/fs/cgroup")
 OWN = Path("/proc/self/cgroup")
@@ -31,7 +31,7 @@ _MOVES = 3
 _DELEGATED = ("trusted.delegate", "user.delegate")
 
 
-class Group:
+class WorkerCgroup:
     """A group that was made for the processes of a worker. `root` is the tree of all groups, `own` names our group."""
 
     def __init__(self, folder: Path, bounds: Bounds, root: Path, own: Path) -> None:
@@ -50,7 +50,7 @@ class Group:
             if self._bounds.processes:  # not earlier: our own threads may be more than the bound
                 _write(self._folder / "pids.max", str(self._bounds.processes))
 
-    def look(self) -> Excess | None:
+    def look(self) -> BrokenBound | None:
         """Return the bound that the kernel has enforced so far: a process that it refused, or ended."""
         if self._bounds.memory and _count(self._folder / "memory.events", "oom_kill"):
             return self._bounds.too_much()
@@ -69,7 +69,7 @@ class Group:
             self._folder.rmdir()
 
 
-def group(name: str, bounds: Bounds, root: Path = ROOT, own: Path = OWN) -> Group | None:
+def group(name: str, bounds: Bounds, root: Path = ROOT, own: Path = OWN) -> WorkerCgroup | None:
     """Return a group of this name with these bounds, that this process can enter; None where none can be made."""
     try:
         base = base_of(root, own)
@@ -77,7 +77,7 @@ def group(name: str, bounds: Bounds, root: Path = ROOT, own: Path = OWN) -> Grou
             return None
         for left in base.glob(f"{_JOB}*"):  # left by a crashed worker; one with processes in it stays
             if not os.path.exists(f"/proc/{left.name.removeprefix(_JOB)}"):
-                Group(left, bounds, root, own).remove()
+                WorkerCgroup(left, bounds, root, own).remove()
         folder = base / f"{_JOB}{name}"
         folder.mkdir(exist_ok=True)
         if bounds.memory:
@@ -85,7 +85,7 @@ def group(name: str, bounds: Bounds, root: Path = ROOT, own: Path = OWN) -> Grou
             _write(folder / "memory.max", str(bounds.memory_bytes))
             with suppress(OSError):  # not every kernel counts it
                 _write(folder / "memory.swap.max", "0")
-        found = Group(folder, bounds, root, own)
+        found = WorkerCgroup(folder, bounds, root, own)
         # a trial: where this process cannot enter the group, there is none
         with found.inside():
             return found

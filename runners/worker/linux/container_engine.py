@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 
 from bastion.model.errors import BundleError
 
-from .bounds import Bounds, Excess
+from .bounds import Bounds, BrokenBound
 
 SOCKET = "/var/run/docker.sock"
 _CALL_S, _PULL_S = 30.0, 900.0
@@ -186,11 +186,11 @@ class _Told:
     def __init__(self, container: Container, bounds: Bounds) -> None:
         self._container, self._bounds = container, bounds
 
-    def look(self) -> Excess | None:
+    def look(self) -> BrokenBound | None:
         """Return the bound that was broken; None until that is clear."""
         return self._bounds.too_much() if self._container.out_of_memory() else None
 
-    def watch(self) -> Excess | None:
+    def watch(self) -> BrokenBound | None:
         """Look once: there is nothing to wait for."""
         return self.look()
 

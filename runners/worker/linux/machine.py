@@ -44,7 +44,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inside:
+class OwnContainer:
     """The container that the worker itself runs in.
 
     image: the pinned name of the job's image; "" if the container is of the worker's image.
@@ -86,13 +86,13 @@ class LocalMachine:
         bounds: Bounds = _NO_BOUNDS,
         output: str = "",
         private: bool = False,
-        inside: Inside | None = None,
+        inside: OwnContainer | None = None,
         begun: Callable[[int], None] = lambda pid: None,
     ) -> None:
         self.code = str(folder / "code")
         self.tmp = str(folder / "tmp")
         self.progress = str(folder / "progress.jsonl")
-        self.world = str(folder / "world.json")
+        self.peers = str(folder / "world.json")
         self._folder, self._gaps = folder, folder / GAPS
         self._engine = engine
         self._inherited = inherited
@@ -106,7 +106,7 @@ class LocalMachine:
         self._log = _output(folder / LOG)
         self._progress_missed = False
         if account is not None:
-            with suppress(untrusted.NoFile):  # the job of a crashed worker may have put something else there
+            with suppress(untrusted.NotRegularFile):  # the job of a crashed worker may have put something else there
                 os.close(untrusted.opened(self.progress, os.O_CREAT))
                 account.give(self.progress)
             account.give(self.tmp)
@@ -204,15 +204,15 @@ class LocalMachine:
             os.chmod(path, 0o700)
         account.give(path)
 
-    def write_world(self, data: bytes) -> None:
+    def write_peers(self, data: bytes) -> None:
         """Write the file of the gang's addresses."""
-        untrusted.put(self.world, data)
+        untrusted.put(self.peers, data)
 
     def read_progress(self) -> bytes:
         """Return the end of the progress file. If the job has put something else there, note that once."""
         try:
             return untrusted.tail(self.progress, _PROGRESS_TAIL)
-        except untrusted.NoFile:
+        except untrusted.NotRegularFile:
             if not self._progress_missed:
                 self._progress_missed = True
                 with suppress(OSError):
@@ -373,7 +373,7 @@ def _output(path: Path) -> int:
     how = os.O_RDWR | os.O_CREAT | os.O_APPEND
     try:
         return untrusted.opened(path, how)
-    except untrusted.NoFile:
+    except untrusted.NotRegularFile:
         untrusted.put_aside(path)
     output = untrusted.opened(path, how)
     os.write(

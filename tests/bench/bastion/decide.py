@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from statistics import median
 from uuid import uuid4
 
-from bastion.model.interfaces import Bucket, Stat, Stored
+from bastion.model.interfaces import Bucket, Stat, StoredObject
 from bastion.quota.quota_file import parse
 from bastion.stores.memory import MemoryBucket
 from tests.bench import jobs, stage
@@ -25,7 +25,7 @@ class Distant:
         self.url = inner.url
         self._inner = inner
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         time.sleep(READ_S)
         return self._inner.read(key, limit)
 

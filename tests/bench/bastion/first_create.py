@@ -29,7 +29,7 @@ def rows() -> list[Row]:
 def _first(folder: Path) -> float:
     fleet = Fleet(TPU)
     born = MachineBoot(fleet.bucket, "gs://b/demo", SystemShell(), {}, make=partial(kept_in, [folder]))
-    fleet.runner.site = replace(fleet.runner.site, birth=born)
+    fleet.runner.context = replace(fleet.runner.context, birth=born)
     fleet.submit(["j"], {"v6e": 8})
     with lap() as taken:
         fleet.turn()

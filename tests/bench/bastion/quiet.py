@@ -12,7 +12,7 @@ from bastion.model.interfaces import AttemptKey
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.local.runner import LocalRunner
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from bastion.testing.fleets import until, workers
 from bastion.testing.stage import order, placement
 from tests.bench.bastion.folder import fresh_folder
@@ -26,7 +26,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 def rows() -> list[Row]:
     """With the bounds that every job has, and nobody who follows them."""
     with fresh_folder() as folder:
-        bucket = Prefixed(LocalBucket(f"file://{folder}", create=True), "b")
+        bucket = PrefixedBucket(LocalBucket(f"file://{folder}", create=True), "b")
         runner = LocalRunner(
             scope=f"bench-{os.getpid()}",
             bucket_url=bucket.url,

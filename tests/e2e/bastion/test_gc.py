@@ -15,7 +15,7 @@ from google.cloud import storage
 
 from bastion.journal import snapshot
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from tests.support.fleet import Fleet, files, until
 
 DAY_S = 86_400
@@ -53,7 +53,7 @@ def test_what_is_old_goes_and_what_is_needed_stays(fleet: Fleet) -> None:
     age(fleet.root / "bundles", 40)
     age(fleet.root / "logs", 40)
     age(fleet.root / "outputs", 40)
-    snapshot.make(Prefixed(LocalBucket(f"file://{fleet.root.parent}"), fleet.root.name))
+    snapshot.make(PrefixedBucket(LocalBucket(f"file://{fleet.root.parent}"), fleet.root.name))
     age(fleet.root / "snapshots", 4_000)
     before = names(fleet.root)
 

@@ -10,7 +10,7 @@ from bastion.journal.journal import Journal
 from bastion.model.stored.events import Epoch, RequestsDropped
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from tests.support.fleet import Fleet, until
 
 AHEAD = """
@@ -46,7 +46,7 @@ def test_a_bastion_whose_clock_is_three_days_ahead_stands_by_and_says_so(fleet: 
 def test_a_poisoned_journal_is_healed_by_an_admin(fleet: Fleet) -> None:
     fleet.create()
     assert fleet.run("bastion", "stop").returncode == 0
-    bucket = Prefixed(LocalBucket(f"file://{fleet.bucket}"), "demo")
+    bucket = PrefixedBucket(LocalBucket(f"file://{fleet.bucket}"), "demo")
     journal = Journal(bucket, SystemClock(), RandomIds(), state := recover.load(bucket))
     journal.begin(SystemClock().wall() + timedelta(days=3))
     journal.epoch = state.epoch + 1

@@ -13,7 +13,7 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import Said
+from bastion.model.interfaces import CommandResult
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery import installation
 from bastion.runners.delivery.archive import Archive
@@ -31,7 +31,7 @@ SLICES = "tpu.projects.locations.queuedResources.create"
 class NoShell:
     """Who makes a worker asks the loader for its libraries; nobody does."""
 
-    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
+    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> CommandResult:
         raise AssertionError(f"asked for {argv}")
 
 
@@ -40,9 +40,9 @@ class Maker:
 
     made = 0
 
-    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
+    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> CommandResult:
         self.made += 1
-        return Said(0, "", "")
+        return CommandResult(0, "", "")
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def begin(fleet: Fleet, laid: Path) -> None:
     """The bastion's program begins, with nothing in memory."""
     fleet.restart()
     born = MachineBoot(fleet.bucket, "gs://b/demo", NoShell(), {}, make=partial(kept_in, [laid]))
-    fleet.runner.site = replace(fleet.runner.site, birth=born)
+    fleet.runner.context = replace(fleet.runner.context, birth=born)
     fleet.bucket.counts.clear()  # type: ignore[attr-defined]
 
 

@@ -15,11 +15,11 @@ from bastion.model.errors import UsageError
 from bastion.model.settings.tables import GoogleSettings
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
-from bastion.runners.google.api.interface import IsThere, NoRight, NotThere
+from bastion.runners.google.api.interface import PermissionMissing, ResourceExists, ResourceNotFound
 from bastion.runners.google.hosting import bastion_vm as prices
 from bastion.runners.google.hosting import rights, setup_steps, terraform
 from bastion.runners.google.hosting.bastion_vm import BastionVm, check, instance, metadata_of, slug
-from bastion.runners.google.hosting.dry_run import Dry
+from bastion.runners.google.hosting.dry_run import DryGoogle
 from bastion.runners.google.hosting.grants import leave
 from bastion.runners.google.hosting.vm_status import GONE, VmStatus
 from tests.google.fake import Fake
@@ -126,7 +126,7 @@ def test_at_its_end_the_accounts_go_and_what_others_have_stays(fake: Fake, googl
     made(google)
     told: list[str] = []
     for step in leave(HOST):
-        step.ensure(Dry(google, told.append))
+        step.ensure(DryGoogle(google, told.append))
     before = len(changes(fake))
     gone = [step.what for step in leave(HOST) if step.ensure(google)]
     assert gone[-2:] == [f"the account {HOST.account}", f"the account {HOST.workers}"]
@@ -153,7 +153,7 @@ def test_an_account_that_somebody_else_made_stays(fake: Fake, google: GoogleApi)
 
 def test_a_vm_of_another_bastion_is_left_alone(fake: Fake, google: GoogleApi) -> None:
     made(google)
-    with pytest.raises(IsThere, match="that of a bastion in gs://ours; give this one another name"):
+    with pytest.raises(ResourceExists, match="that of a bastion in gs://ours; give this one another name"):
         made(google, other(url="gs://theirs", buckets=["theirs"]))
     assert "compute.instances.reset" not in changes(fake)
 
@@ -170,7 +170,7 @@ def test_another_image_restarts_the_vm_and_nothing_else(fake: Fake, google: Goog
 def test_a_dry_run_tells_all_calls_and_changes_nothing(fake: Fake, google: GoogleApi) -> None:
     told: list[str] = []
     for step in setup_steps.steps(HOST):
-        step.ensure(Dry(google, told.append))
+        step.ensure(DryGoogle(google, told.append))
     assert changes(fake) == []
     would = [line.split(": ", 1)[1].split(" ", 1) for line in told if line.startswith("would call")]
     assert [method for method, _ in would][-1] == "compute.instances.insert"
@@ -182,20 +182,20 @@ def test_a_dry_run_tells_all_calls_and_changes_nothing(fake: Fake, google: Googl
 def test_who_may_not_is_told_which_right_is_missing(fake: Fake, google: GoogleApi) -> None:
     fake.faults.deny("compute.instances.create")
     with pytest.raises(
-        NoRight, match=r"lacks compute\.instances\.create on .*; run: gcloud projects add-iam-policy-binding"
+        PermissionMissing, match=r"lacks compute\.instances\.create on .*; run: gcloud projects add-iam-policy-binding"
     ):
         made(google)
 
 
 def test_a_network_that_is_not_there_is_told(fake: Fake, google: GoogleApi) -> None:
-    with pytest.raises(NotThere, match="subnetworks"):
+    with pytest.raises(ResourceNotFound, match="subnetworks"):
         made(google, other(google=msgspec.structs.replace(HOST.google, subnetwork="nowhere")))
 
 
 def test_a_vm_is_stopped_started_and_deleted(fake: Fake, google: GoogleApi) -> None:
     vm = VmStatus(google, PROJECT, ZONE, HOST.vm)
     assert (vm.status(), vm.stop(), vm.delete()) == (GONE, False, False)
-    with pytest.raises(NotThere):
+    with pytest.raises(ResourceNotFound):
         vm.start()
     made(google)
     fake.clock.advance(120)

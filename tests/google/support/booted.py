@@ -16,11 +16,11 @@ import psutil
 from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.codec import decode, encode
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.model.interfaces import AttemptKey, Bucket
 from bastion.model.stored.records import Claim, Facts, Order
 from bastion.runners.delivery.archive import Archive, publish
-from bastion.runners.delivery.bootstrap import Boot, metadata
+from bastion.runners.delivery.bootstrap import MachineGroup, metadata
 from bastion.stores.opening import open_part
 from tests.google.support.bare import METADATA, Bare, Listen
 from tests.google.support.metadata import Metadata
@@ -78,7 +78,7 @@ class Post:
     def _read(self, key: str, kind: type[Any]) -> Any:
         try:
             return decode(self.bucket.read(key).data, kind, key)
-        except Missing:
+        except ObjectNotFound:
             return None
 
 
@@ -89,7 +89,7 @@ class Booted(Post):
         super().__init__(store)
         self.bare = Bare(folder / "machine")
         self.key = publish(self.bucket, archive)
-        boot = Boot(key=KEY, machine="us-central2-b/n/4f2a", base=0, bucket=store, build=archive.digest)
+        boot = MachineGroup(key=KEY, machine="us-central2-b/n/4f2a", base=0, bucket=store, build=archive.digest)
         self.metadata = Metadata(metadata(boot), name=name)
         self.environ = {"STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{_PORT}"}
 

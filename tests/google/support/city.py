@@ -27,7 +27,7 @@ from bastion.runners.google.hosting import setup_steps
 from bastion.runners.google.hosting.bastion_vm import BastionVm, workers
 from bastion.service import loop
 from bastion.service.maintenance import ServiceContext
-from bastion.stores.opening import Prefixed, open_bucket
+from bastion.stores.opening import PrefixedBucket, open_bucket
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 from tests.google.support import gces, tpus
@@ -54,13 +54,13 @@ class City:
         )  # fmt: skip
         self._create()
         config = Config(admins=["ada"], runners=[runner], google=settings, capacity=HOLDS[runner])
-        self.bucket = Prefixed(open_bucket(self.url), self.name)
+        self.bucket = PrefixedBucket(open_bucket(self.url), self.name)
         self.bucket.write(CONFIG, render(config).encode())
         clock = FakesClock(fake)
         self.runner = _RUNNERS[runner](
             fake, settings, mark(self.name, self.bucket.url), login=lambda: Login(fake, self.host.account), limit_s=0.5
         )
-        self.runner.site = replace(self.runner.site, given=HOLDS[runner])
+        self.runner.context = replace(self.runner.context, given=HOLDS[runner])
         doors = ServiceContext(
             bucket=self.bucket, runners={runner: self.runner}, clock=clock, ids=RandomIds(), tasks=HandTasks(),
             snapshot=lambda: None,
@@ -161,4 +161,4 @@ def city(monkeypatch: Any, runner: str, root: str = "", **google: Any) -> Iterat
         try:
             yield here
         finally:
-            here.runner.site.google.close()
+            here.runner.context.google.close()

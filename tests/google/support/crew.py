@@ -9,13 +9,13 @@ from typing import Any, cast
 
 from bastion.model import layout
 from bastion.model.codec import decode, encode
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.model.interfaces import AttemptKey, Bucket, Clock, Ids
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import BEAT_S, AnyClaim, Facts, StopOrder
 from bastion.runners.google.machines.names import host_of
 from bastion.runners.worker.claim import claim_of
-from bastion.runners.worker.interfaces import Post, WorkerContext, WorkerPace
+from bastion.runners.worker.interfaces import WorkerContext, WorkerIdentity, WorkerPace
 from tests.google.fake.cloud import Guest
 
 
@@ -24,7 +24,7 @@ class Worker:
     """One host's worker."""
 
     guest: str
-    post: Post
+    post: WorkerIdentity
     gang: int
     phase: str = "booting"
     begins_at: float = 0.0
@@ -115,7 +115,7 @@ class Crew:
         key = worker.post.key
         if self._stopped(worker):
             return
-        if self._has(layout.order(key)) and (worker.gang == 1 or self._has(layout.world(key))):
+        if self._has(layout.order(key)) and (worker.gang == 1 or self._has(layout.peers(key))):
             assert self.clock
             worker.phase = "running"
             worker.ends_at = self.clock.monotonic() + self.lasts(key)[0]
@@ -156,13 +156,13 @@ class Crew:
         at = layout.claim(key, worker)
         try:
             return decode(self.bucket.read(at).data, AnyClaim, at)
-        except Missing:
+        except ObjectNotFound:
             return None
 
     def _has(self, key: str) -> bool:
         try:
             self.bucket.read(key)
-        except Missing:
+        except ObjectNotFound:
             return False
         return True
 
@@ -176,7 +176,7 @@ class Crew:
         self.wrong += [f"{job}[{task}] runs as {sorted(of)}" for (job, task), of in runs.items() if len(of) > 1]
 
 
-def post_of(resource: str, number: int, told: Mapping[str, str]) -> tuple[Post, int]:
+def post_of(resource: str, number: int, told: Mapping[str, str]) -> tuple[WorkerIdentity, int]:
     """Which worker a host is, by its metadata; and how many there are."""
     node = resource.rpartition("/")[2]
     slice_of = int(node.rpartition("-")[2]) if "*" in told["machine"] else 0
@@ -185,5 +185,5 @@ def post_of(resource: str, number: int, told: Mapping[str, str]) -> tuple[Post, 
     assert host
     key = AttemptKey(told["job"], int(told["task"]), int(told["attempt"]))
     worker = slice_of * int(told["hosts"]) + number
-    post = Post(key=key, worker=worker, machine=machine, address="10.0.0.1", creation=host.nonce)
+    post = WorkerIdentity(key=key, worker=worker, machine=machine, address="10.0.0.1", creation=host.nonce)
     return post, int(told["gang"])

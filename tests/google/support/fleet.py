@@ -21,7 +21,7 @@ from bastion.runners.google.machines.google_context import GoogleContext
 from bastion.runners.google.machines.names import host_of
 from bastion.schedule.desired import desired
 from bastion.schedule.lifecycle import settle
-from bastion.service.observations import FactsRead, Sighting, Trouble, note
+from bastion.service.observations import FactsRead, Sighting, UnreadableObject, note
 from bastion.service.reconcile import Reconciler
 from bastion.service.spec_cache import SpecCache
 from bastion.stores.memory import MemoryBucket
@@ -52,7 +52,7 @@ class Fleet:
         self.crew = Crew(self.bucket, RandomIds(), lambda key: (float("inf"), Cause.OK))
         self.fake = Fake(machines=self.crew)
         self.clock = self.crew.clock = FakesClock(self.fake)
-        self.fence = LeaderWindow(self.clock)
+        self.window = LeaderWindow(self.clock)
         self.specs = SpecCache(self.bucket)
         self.begin = self.clock.monotonic()
         self.restart()
@@ -63,9 +63,9 @@ class Fleet:
             google=NearGoogle(self.fake, self.clock, RandomIds(), lambda: None), settings=self.settings,
             scope=SCOPE, ids=RandomIds(), seal=sealing(), clock=self.clock, birth=self.crew.birth, at_once=at_once,
         )  # fmt: skip
-        self.runner = self.kind.runner(site=site)
+        self.runner = self.kind.runner(context=site)
         self.reconciler = Reconciler(
-            runner=self.runner, bucket=self.bucket, clock=self.clock, ids=RandomIds(), fence=self.fence,
+            runner=self.runner, bucket=self.bucket, clock=self.clock, ids=RandomIds(), window=self.window,
             specs=self.specs, epoch=3, desired=lambda: desired(self.state), now=self.now, at_once=at_once, verify=lambda: True,
         )  # fmt: skip
 
@@ -95,7 +95,7 @@ class Fleet:
 
     def turn(self) -> None:
         """One pass of the reconciler, taken in; what the attempts come to; and those that were lost start again."""
-        self.fence.confirm(self.clock.monotonic())
+        self.window.confirm(self.clock.monotonic())
         self.take(self.reconciler.turn())
         for event in list(settle(self.state, self.now())):
             self.folds(event)
@@ -110,7 +110,7 @@ class Fleet:
 
     def take(self, seen: Iterable[Sighting]) -> None:
         for sighting in seen:
-            if isinstance(sighting, Trouble):
+            if isinstance(sighting, UnreadableObject):
                 self.troubles.append(sighting.what)
             for event in note(self.state, sighting, self.now()):
                 self.folds(event)

@@ -25,7 +25,7 @@ class Ground(tpus.Ground):
     """A fake cloud, and a runner of VMs on it."""
 
     def again(self) -> GceRunner:
-        self.runner = runner(self.fake, self.runner.site.settings)
+        self.runner = runner(self.fake, self.runner.context.settings)
         return self.runner
 
     def creations(self) -> list[str]:
@@ -44,7 +44,7 @@ def runner(fake: Fake, settings: GoogleSettings, scope: str = SCOPE, **more: Any
         google=google, settings=settings, scope=scope, ids=RandomIds(), seal=sealing(), clock=clock,
         birth=lambda key, machine: {"machine": machine, "startup-script": "#"}, at_once=at_once,
     )  # fmt: skip
-    return GceRunner(site=site)
+    return GceRunner(context=site)
 
 
 def settings(*zones: str, **more: Any) -> GoogleSettings:
@@ -60,4 +60,4 @@ def ground(monkeypatch: Any, google: GoogleSettings | None = None, **more: Any) 
         try:
             yield here
         finally:
-            here.runner.site.google.close()
+            here.runner.context.google.close()

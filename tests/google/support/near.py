@@ -13,7 +13,7 @@ from requests import ConnectionError as Cut
 
 from bastion.model.interfaces import Clock, Ids
 from bastion.runners.google.api.client import GoogleApi
-from bastion.runners.google.api.service_descriptions import Service, service
+from bastion.runners.google.api.service_descriptions import ApiService, service
 from tests.google.fake import Fake
 from tests.google.fake.desk import CutError, Desk, Request
 from tests.google.fake.fake import PROJECT
@@ -35,10 +35,10 @@ class NearGoogle(GoogleApi):
         self._desk: Desk = fake.desk
         self._each = each
 
-    def _service(self, name: str) -> Service:
+    def _service(self, name: str) -> ApiService:
         return _services(name)
 
-    def _session(self, service: Service) -> Any:
+    def _session(self, service: ApiService) -> Any:
         return self
 
     def request(self, verb: str, url: str, *, data: str | None, **_: Any) -> _Answer:
@@ -59,6 +59,6 @@ class NearGoogle(GoogleApi):
 
 
 @cache
-def _services(name: str) -> Service:
+def _services(name: str) -> ApiService:
     """A service of Google's, made once for all clients."""
     return service(name)

@@ -16,7 +16,7 @@ import psutil
 from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.codec import decode, encode
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import Facts, Order, StopOrder
@@ -94,7 +94,7 @@ class Posted:
         """What it said last."""
         try:
             return decode(self.bucket.read(f"demo/{layout.facts(self.key, 0)}").data, Facts, "facts")
-        except Missing:
+        except ObjectNotFound:
             return None
 
     def log(self) -> str:

@@ -12,7 +12,7 @@ from bastion.journal import snapshot
 from bastion.journal.own_log import OwnLog
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.errors import Deposed
+from bastion.model.errors import LeadershipLost
 from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import new_jobspec
 from bastion.model.layout import job_id
@@ -120,7 +120,7 @@ class Storm:
         self.crew.work()
         try:
             loop.turn(self.bastion)
-        except (Killed, Deposed):
+        except (Killed, LeadershipLost):
             self._killed()
 
     def _killed(self) -> None:
@@ -140,7 +140,7 @@ class Storm:
             scope=SCOPE, ids=self.ids, seal=sealing(), clock=self.clock, birth=self.crew.birth,
             at_once=tasks.map, given=self.kind.pool,
         )  # fmt: skip
-        self.runner = self.kind.runner(site=site)
+        self.runner = self.kind.runner(context=site)
         doors = ServiceContext(
             bucket=self.bucket, runners={self.kind.name: self.runner}, clock=self.clock, ids=self.ids, tasks=tasks,
             snapshot=lambda: snapshot.make(self.bucket.inner),

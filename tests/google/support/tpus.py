@@ -51,7 +51,7 @@ class Ground:
 
     def again(self) -> Any:
         """A new runner, as after a restart of the bastion."""
-        self.runner = runner(self.fake, self.runner.site.settings)
+        self.runner = runner(self.fake, self.runner.context.settings)
         return self.runner
 
     def rows(self, kind: str) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def runner(fake: Fake, settings: GoogleSettings, scope: str = SCOPE, **more: Any
         google=google, settings=settings, scope=scope, ids=RandomIds(), seal=sealing(), clock=clock,
         birth=lambda key, machine: {"machine": machine}, at_once=at_once,
     )  # fmt: skip
-    return TpuRunner(site=site)
+    return TpuRunner(context=site)
 
 
 def settings(*zones: str, **more: Any) -> GoogleSettings:
@@ -94,4 +94,4 @@ def ground(monkeypatch: Any, google: GoogleSettings | None = None, **more: Any) 
         try:
             yield here
         finally:
-            here.runner.site.google.close()  # type: ignore[attr-defined]
+            here.runner.context.google.close()  # type: ignore[attr-defined]

@@ -15,10 +15,10 @@ from bastion.cli.bastion.tool import TOOL
 from bastion.cli.terminal.main import run
 from bastion.model import layout
 from bastion.model.layout import CONFIG, QUOTA
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 from bastion.stores.counting import CountingBucket
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from tests.support.bench import QUOTA as GOOD
 from tests.support.bench import Said
 from tests.support.town import Town
@@ -56,7 +56,7 @@ class Office:
 
 @pytest.fixture
 def office(tmp_path: Path) -> Office:
-    part = Prefixed(LocalBucket(f"file://{tmp_path}/bucket", create=True), "team")
+    part = PrefixedBucket(LocalBucket(f"file://{tmp_path}/bucket", create=True), "team")
     part.write(CONFIG, b"poll = 1.0\n")
     return Office(tmp_path, Town(bucket=part))
 
@@ -141,5 +141,5 @@ def test_a_change_costs_one_read_however_long_the_journal_is(office: Office) -> 
     office.town.doors().snapshot()
     assert office.town.bastion.journal.state.seq > 30
     counting = CountingBucket(office.town.bucket.inner)
-    assert [change.who for change in changes(counting, QUOTA_FILE, Holes())] == ["alice", "bob"]
+    assert [change.who for change in changes(counting, QUOTA_FILE, Gaps())] == ["alice", "bob"]
     assert counting.counts == {"read": 4, "list": 2}, "the file, the snapshot, and two of the journal"

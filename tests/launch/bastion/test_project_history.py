@@ -17,7 +17,7 @@ from bastion.model import layout
 from bastion.model.job.audit_line import sign
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CapacityChanged, FileChanged, Forgotten, Stopping
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 from bastion.stores.counting import CountingBucket
 from tests.support.bench import QUOTA, Bench, Said
 from tests.support.world import NOON, World
@@ -147,7 +147,7 @@ def long_past(world: World, ticks: int) -> None:
 
 def read_back(world: World, since: timedelta) -> tuple[list[Any], Counter[str]]:
     counting = CountingBucket(world.bucket)
-    holes = Holes()
+    holes = Gaps()
     moment = world.clock.wall() - since
     found = project_reader.project_history(counting, world.tasks, world.journal.state, "nlp", moment, holes)
     return [entry.row() for entry in found], counting.counts

@@ -11,7 +11,7 @@ import pytest
 from bastion.cli.bastion.parts import quota_simulate
 from bastion.model import layout
 from bastion.model.state.state import Cause
-from bastion.model.stored.journal_object import Holes
+from bastion.model.stored.journal_object import Gaps
 from bastion.platform.system import ThreadTasks
 from bastion.simulate.workload import WorkPace
 from bastion.stores.counting import CountingBucket
@@ -137,7 +137,7 @@ def test_it_asks_for_each_journal_object_once_and_for_little_else(town: Asked) -
     bucket.counts.clear()
 
     quota_simulate.read_replay(
-        bucket, NOON - timedelta(days=1), WorkPace(timedelta(minutes=10)), ThreadTasks().map, Holes(), print
+        bucket, NOON - timedelta(days=1), WorkPace(timedelta(minutes=10)), ThreadTasks().map, Gaps(), print
     )
     assert bucket.counts["read"] <= objects + 16
     assert bucket.counts["list"] <= 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bastion.model import layout
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.model.stored.events import Decided
 from bastion.model.stored.journal_object import digest, unpack
 from tests.support.bench import Bench
@@ -54,7 +54,7 @@ def read(town: Asked, number: int) -> bytes:
     """The bytes of a journal object; none if there is none."""
     try:
         return town.bucket.inner.read(layout.journal(number)).data
-    except Missing:
+    except ObjectNotFound:
         return b""
 
 

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from bastion.cli.bastion.parts.top_app import JobDetails, Jobs, TopApp, bar
-from bastion.cli.bastion.top import Looker
+from bastion.cli.bastion.top import BoardReader
 from bastion.cli.common.command_context import CommandContext
 from bastion.launcher.explain.usage_board import ORDERS, ROWS_MAX, BoardOptions, board
 from bastion.model.errors import BucketError
@@ -23,7 +23,7 @@ from bastion.model.settings.config import Config
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import FileChanged
 from bastion.platform.system import RandomIds
-from bastion.schedule.usage import Use
+from bastion.schedule.usage import ProjectUsage
 from bastion.stores.counting import CountingBucket
 from bastion.stores.local import LocalBucket
 from tests.support.bench import QUOTA, Bench
@@ -46,14 +46,14 @@ def world(tmp_path: Path) -> World:
     return world
 
 
-def looker(world: World, bucket: Bucket | None = None) -> tuple[Looker, HandTasks]:
+def looker(world: World, bucket: Bucket | None = None) -> tuple[BoardReader, HandTasks]:
     """What makes the boards, and what it runs on."""
     tasks = HandTasks()
     place = bucket or world.bucket
     desk = CommandContext(
         bastion="team", bucket=place, clock=world.clock, tasks=tasks, ids=RandomIds(), settings=Config()
     )
-    return Looker(desk), tasks
+    return BoardReader(desk), tasks
 
 
 def played(world: World, *plays: Play, size: tuple[int, int] = (120, 30), bucket: Bucket | None = None) -> None:
@@ -286,7 +286,7 @@ def test_of_very_many_jobs_the_first_are_drawn() -> None:
     width=st.integers(1, 60),
 )  # fmt: skip
 def test_a_bar_is_as_long_as_it_should_be(share: int, used: int, borrowed: int, there_is: int, width: int) -> None:
-    use = Use(project="p", kind="v4", share=share, used=used, borrowed=min(borrowed, used))
+    use = ProjectUsage(project="p", kind="v4", share=share, used=used, borrowed=min(borrowed, used))
     parts = bar(use, there_is, width)
 
     assert parts.own + parts.borrowed + parts.idle + parts.rest == width

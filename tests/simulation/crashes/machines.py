@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
-from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Bucket, Machine, MachineExistence, Placement
 from bastion.quota.resources import Resources
 from bastion.runners.worker.interfaces import WorkerMachine as MachineDoor
 from tests.simulation.crashes.outcome import WorkerKey
@@ -17,7 +17,7 @@ from tests.simulation.crashes.taps import Actor, Fate, TappedMachine
 from tests.simulation.parts.fleet import SimRunner
 from tests.simulation.parts.host import Script, SimHost, SimProcess
 from tests.simulation.parts.kernel import Life
-from tests.simulation.parts.pace import PACE, POOL
+from tests.simulation.parts.pace import CAPACITY, PACE
 
 T = TypeVar("T")
 
@@ -171,7 +171,7 @@ class TappedRunner:
         self._fleet = Fleet(stage)
 
     def capacity(self) -> Resources | None:
-        return POOL
+        return CAPACITY
 
     def workers(self, resources: Resources, replicas: int) -> int:
         return replicas
@@ -200,7 +200,7 @@ class TappedRunner:
     def waiting(self) -> Mapping[AttemptKey, str]:
         return {}
 
-    def look(self, machine: str) -> Sight:
+    def look(self, machine: str) -> MachineExistence:
         return self._ask("look", machine, lambda: self._fleet.look(machine))
 
     def sweep(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bastion.journal import snapshot
-from bastion.model.errors import BastionError, Deposed
+from bastion.model.errors import BastionError, LeadershipLost
 from tests.simulation.bastions import SimBastion
 from tests.simulation.crashes.machines import AGAIN_S, TappedRunner
 from tests.simulation.crashes.stage import Stage
@@ -60,7 +60,7 @@ class Process(SimBastion):
         try:
             if self.begin(doors, stopping=lambda: self.stopping):
                 self._go_on()
-        except Deposed:
+        except LeadershipLost:
             stage.seen["deposed"] += 1
         self.fall(Fate.KILLED)
 

@@ -16,7 +16,7 @@ from tests.simulation.laws.laws import Laws
 from tests.simulation.parts.broken import Broken
 from tests.simulation.parts.host import Script, SimHost
 from tests.simulation.parts.kernel import Kernel, Life
-from tests.simulation.parts.pace import FLEETS, POOL
+from tests.simulation.parts.pace import CAPACITY, FLEETS
 from tests.simulation.parts.store import Line, SimBucket, Store
 from tests.simulation.scene import QUOTA
 
@@ -44,7 +44,7 @@ class Stage:
         self.tape = Tape(self.kernel, crashes)
         self._tell = tell
         self.store = Store(self.kernel)
-        self.laws = Laws(POOL, FLEETS[False])
+        self.laws = Laws(CAPACITY, FLEETS[False])
         self.events: list[AnyEvent] = []
         self.laws.listener = self._happened
         self.store.watchers.append(lambda verb, key, data: self.laws.written(verb, key, data, self.kernel.now))

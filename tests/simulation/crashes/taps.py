@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bastion.model.errors import BastionError
-from bastion.model.interfaces import Bucket, Stat, Stored
+from bastion.model.interfaces import Bucket, Stat, StoredObject
 from tests.simulation.parts.host import SimHost, SimProcess
 from tests.simulation.parts.kernel import Kernel, Life
 
@@ -146,7 +146,7 @@ class TappedBucket:
         self.url = bucket.url
         self._bucket, self._actor, self._tape = bucket, actor, tape
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         return self._tape.play(self._actor, "read", key, lambda: self._bucket.read(key, limit))
 
     def create(self, key: str, data: bytes) -> str | None:
@@ -175,8 +175,8 @@ class TappedMachine:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._host, name)
 
-    def write_world(self, data: bytes) -> None:
-        self._tape.play(self._actor, "world", self._host.machine.id, lambda: self._host.write_world(data))
+    def write_peers(self, data: bytes) -> None:
+        self._tape.play(self._actor, "world", self._host.machine.id, lambda: self._host.write_peers(data))
 
     def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str, memory: int) -> SimProcess:
         return self._tape.play(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bastion.launcher.submit import sending
 from bastion.model import layout
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import new_jobspec
 from bastion.model.layout import job_id
@@ -128,7 +128,7 @@ class Users:
         def run(bucket: Bucket) -> None:
             try:
                 found = bucket.read(key)
-            except Missing:
+            except ObjectNotFound:
                 bucket.create(key, text)
                 return
             if found.data != text:

@@ -28,14 +28,14 @@ class ChoiceLaws:
             if not 0 <= event.choice < len(self.wishes[event.job].choices):
                 raise Broken(f"{event.key} is started as choice {event.choice}, which nobody listed")
 
-    def written(self, truth: State, pool: Resources) -> None:
+    def written(self, truth: State, capacity: Resources) -> None:
         """After a journal object no more is promised than there is; who has nothing waits for the first choice."""
         shapes = {key: self.shape(key) for key, _, _ in truth.live_attempts()}
         for key, job, _ in truth.live_attempts():
             if (job.resources, job.replicas) != (shapes[key].resources, shapes[key].replicas):
                 raise Broken(f"{key} is charged for {job.demand}, and was given {shapes[key].demand}")
-        if not fits(held := total(shape.demand for shape in shapes.values()), pool):
-            raise Broken(f"the journal promises {held} of {pool}")
+        if not fits(held := total(shape.demand for shape in shapes.values()), capacity):
+            raise Broken(f"the journal promises {held} of {capacity}")
         for name in truth.pending.keys() - truth.live.keys():
             if truth.jobs[name].demand != self.wishes[name].demand:
                 raise Broken(f"{name} waits for {truth.jobs[name].demand}, and wants {self.wishes[name].demand} most")

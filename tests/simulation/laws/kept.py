@@ -17,7 +17,7 @@ from bastion.quota.resources import Resources, minus, total
 from bastion.quota.shares import Shares, amounts
 from bastion.schedule.plan import inputs
 from tests.simulation.parts.broken import Broken
-from tests.simulation.parts.pace import POOL
+from tests.simulation.parts.pace import CAPACITY
 
 PAUSE = timedelta(seconds=60)
 """Over so long a pause what a try held is kept, and for as long after it if the next one cannot begin."""
@@ -112,7 +112,7 @@ class KeptLaws:
         before = [
             key for key, own, at in truth.live_attempts() if own.project == job.project and at.started != truth.now
         ]
-        return Shares(quota, POOL).due(job.project, self._sum(before), amounts(job.demand))
+        return Shares(quota, CAPACITY).due(job.project, self._sum(before), amounts(job.demand))
 
     def _sum(self, keys: Iterable[AttemptKey]) -> Resources:
         return total(self.size(key) for key in keys)

@@ -57,7 +57,7 @@ class Laws:
     `asked`: somebody asked to cancel the job; `cancelled`: after its submission had been acknowledged, by the `cancels`.
     """
 
-    pool: Resources
+    capacity: Resources
     fleet: Mapping[str, Resources] = field(default_factory=dict)
     gentle: bool = False
     harmed: set[str] = field(default_factory=set)
@@ -171,7 +171,7 @@ class Laws:
             self.bloat.written(record)
         self.gates.written(record, self.truth)
         self.clocks.written(record, self.gates.wishes, now)
-        self.choices.written(self.truth, self.pool)
+        self.choices.written(self.truth, self.capacity)
         self.kept.written(record, self.truth)
         share_laws.written(record, self.truth)
 
@@ -307,8 +307,8 @@ class Laws:
     def uses(self, live: Mapping[tuple[AttemptKey, int], Resources]) -> None:
         """These processes run, each with what its replica holds."""
         used = total(live.values())
-        if not self.rollback.lost and not fits(used, self.pool):
-            raise Broken(f"running processes use {used} of {self.pool}")
+        if not self.rollback.lost and not fits(used, self.capacity):
+            raise Broken(f"running processes use {used} of {self.capacity}")
 
     def calls(self, epoch: int, now: float, what: str) -> None:
         """A bastion of this epoch calls a runner."""

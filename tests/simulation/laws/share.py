@@ -22,7 +22,10 @@ def event(event: AnyEvent, truth: State) -> None:
         return
     promised = shares(truth, quota)
     for kind in promised.governed:
-        given, there = sum(promised.units(project).get(kind, 0) for project in quota.shares), promised.pool.get(kind, 0)
+        given, there = (
+            sum(promised.units(project).get(kind, 0) for project in quota.shares),
+            promised.capacity.get(kind, 0),
+        )
         if sum(row.get(kind, 0) for row in quota.shares.values()) == 1 and given != there:
             raise Broken(f"shares that are all of the {kind} promise {given} of {there} units: the others are nobody's")
 

@@ -23,10 +23,10 @@ def check(truth: State, fleet: Mapping[str, Resources]) -> None:
     for key, _, attempt in live:
         if attempt.runner != _of_tier(attempt.tier, fleet):
             raise Broken(f"{key} is on {attempt.runner} and counts to tier {attempt.tier}")
-    for runner, pool in fleet.items():
+    for runner, capacity in fleet.items():
         held = total(job.demand for _, job, attempt in live if attempt.runner == runner)
-        if not fits(held, pool):
-            raise Broken(f"the journal promises {held} of {pool} on {runner}")
+        if not fits(held, capacity):
+            raise Broken(f"the journal promises {held} of {capacity} on {runner}")
 
 
 def _of_tier(tier: int, fleet: Mapping[str, Resources]) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Bucket, Machine, MachineExistence, Placement
 from bastion.quota.resources import Resources
-from bastion.runners.worker.interfaces import Post, WorkerContext, WorkerPace
+from bastion.runners.worker.interfaces import WorkerContext, WorkerIdentity, WorkerPace
 from bastion.runners.worker.interfaces import WorkerMachine as WorkerMachine
 from bastion.runners.worker.run import run, stand_in
 from bastion.stores.machine_seal import KeyedSeal
@@ -99,10 +99,12 @@ class SimRunner:
     def waiting(self) -> Mapping[AttemptKey, str]:
         return {}
 
-    def look(self, machine: str) -> Sight:
+    def look(self, machine: str) -> MachineExistence:
         if self.blind:
-            return Sight.BLIND
-        return Sight.THERE if machine in self._hosts and self._hosts[machine].there else Sight.GONE
+            return MachineExistence.UNREACHABLE
+        return (
+            MachineExistence.THERE if machine in self._hosts and self._hosts[machine].there else MachineExistence.GONE
+        )
 
     def _see(self) -> None:
         if self.blind:
@@ -141,9 +143,9 @@ class SimRunner:
         stand_in(self._post(host), self._doors(host), self._pace, why)
         host.worker.end()
 
-    def _post(self, host: SimHost) -> Post:
+    def _post(self, host: SimHost) -> WorkerIdentity:
         machine = host.machine
-        return Post(key=machine.key, worker=machine.worker, machine=machine.id, address="10.0.0.1")
+        return WorkerIdentity(key=machine.key, worker=machine.worker, machine=machine.id, address="10.0.0.1")
 
     def _doors(self, host: SimHost) -> WorkerContext:
         return WorkerContext(

@@ -128,7 +128,7 @@ class SimHost:
         self.machine = machine
         self.holds: Resources = {}
         self.account = ""
-        self.code, self.tmp, self.progress, self.world = "/code", "/tmp", "/progress", "/world"
+        self.code, self.tmp, self.progress, self.peers = "/code", "/tmp", "/progress", "/world"
         self.log = bytearray()
         self.progress_data = b""
         self.kept_gaps: dict[int, int] = {}
@@ -221,7 +221,7 @@ class SimHost:
     def read_changed(self, name: str, most: int) -> bytes:
         raise OSError("a simulated machine has no files")
 
-    def write_world(self, data: bytes) -> None:
+    def write_peers(self, data: bytes) -> None:
         self._write()
 
     def read_progress(self) -> bytes:

@@ -10,8 +10,8 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from bastion.model.errors import BucketError, Missing, TooLarge
-from bastion.model.interfaces import Stat, Stored
+from bastion.model.errors import BucketError, ObjectNotFound, TooLarge
+from bastion.model.interfaces import Stat, StoredObject
 from bastion.stores.keys import check_size
 from tests.simulation.parts.kernel import START, Kernel, Life
 
@@ -109,15 +109,15 @@ class SimBucket:
         self._store = store
         self._line = line or Line()
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
-        def effect() -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
+        def effect() -> StoredObject:
             if key not in self._store.objects:
-                raise Missing(f"there is no object {key!r}")
+                raise ObjectNotFound(f"there is no object {key!r}")
             data, version, _ = self._store.objects[key]
             check_size(len(data), key, limit, self._store.writers[key][-1])
-            return Stored(data, str(version), self._store.writers[key][-1])
+            return StoredObject(data, str(version), self._store.writers[key][-1])
 
-        found: Stored = self._call(f"read {key}", effect, lambda answer: answer.version)
+        found: StoredObject = self._call(f"read {key}", effect, lambda answer: answer.version)
         return found
 
     def create(self, key: str, data: bytes) -> str | None:
@@ -188,7 +188,7 @@ class SimBucket:
     def _effect(self, what: str, effect: Callable[[], Any]) -> Any:
         try:
             return effect()
-        except Missing:
+        except ObjectNotFound:
             self._store.kernel.trace.answered(f"{self._line.name} {what}", "missing")
             raise
         except TooLarge:
@@ -221,5 +221,5 @@ def _mixed(before: dict[str, Stat], now: dict[str, Stat], dice: Random) -> list[
 
 
 def _quietly(effect: Callable[[], Any]) -> None:
-    with contextlib.suppress(Missing, TooLarge):
+    with contextlib.suppress(ObjectNotFound, TooLarge):
         effect()

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bastion.former import MOVED
+from bastion.former import MOVED, RENAMED
 
 PROMISED = """
 from bastion.buckets.local import LocalBucket
@@ -45,6 +45,25 @@ for former in MOVED:
     print(found is import_module(MOVED[former]), found.__name__, found.__spec__.name)
 """
     assert told(code, tmp_path) == [f"True {now} {now}" for now in MOVED.values()]
+
+
+def test_a_name_of_then_is_what_has_another_name_now(tmp_path: Path) -> None:
+    code = """
+import bastion
+from bastion.former import MOVED, RENAMED
+from importlib import import_module
+for former, now in MOVED.items():
+    module = import_module(former)
+    print(*(getattr(module, old) is getattr(module, new) for old, new in RENAMED.get(now, {}).items()), now)
+"""
+    lines = [line.split() for line in told(code, tmp_path)]
+    assert {now: len(same) for *same, now in lines if same} == {now: len(names) for now, names in RENAMED.items()}
+    assert {word for *same, _ in lines for word in same} == {"True"}
+
+
+def test_what_could_not_be_told_has_its_former_name_too(tmp_path: Path) -> None:
+    code = "import bastion\nfrom bastion.ports import Sight\nprint(Sight.BLIND is Sight.UNREACHABLE, Sight.BLIND.value)"
+    assert told(code, tmp_path) == ["True blind"]
 
 
 def test_a_package_of_their_own_keeps_its_name_and_what_is_in_it(tmp_path: Path) -> None:

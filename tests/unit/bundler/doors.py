@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
-from bastion.model.errors import Missing
-from bastion.model.interfaces import Stat, Stored
+from bastion.model.errors import ObjectNotFound
+from bastion.model.interfaces import Stat, StoredObject
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -35,11 +35,11 @@ class CountingBucket:
         self.objects: dict[str, tuple[bytes, datetime]] = {}
         self._clock = clock
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         self.asked["read"] += 1
         if key not in self.objects:
-            raise Missing(key)
-        return Stored(self.objects[key][0], "1")
+            raise ObjectNotFound(key)
+        return StoredObject(self.objects[key][0], "1")
 
     def create(self, key: str, data: bytes) -> str | None:
         self.asked["create"] += 1

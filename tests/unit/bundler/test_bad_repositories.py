@@ -23,8 +23,8 @@ def target(tmp_path: Path) -> Path:
 
 
 def lay_out(target: Path, wanted: WantedCommit, changes: bytes = b"", *, local: bool = True) -> None:
-    doors = GitContext(shell=SystemShell(), clock=TestClock(), access=GitAccess(local=local))
-    Checkout(doors=doors).lay_out(wanted, changes, target)
+    context = GitContext(shell=SystemShell(), clock=TestClock(), access=GitAccess(local=local))
+    Checkout(context=context).lay_out(wanted, changes, target)
 
 
 def refused(target: Path, wanted: WantedCommit, changes: bytes = b"", *, local: bool = True) -> str:

@@ -25,8 +25,8 @@ def target(tmp_path: Path) -> Path:
 
 
 def fetcher(access: GitAccess | None = None, clock: TestClock | None = None, **how: object) -> Checkout:
-    doors = GitContext(shell=SystemShell(), clock=clock or TestClock(), access=access or GitAccess())
-    return Checkout(doors=doors, **how)  # type: ignore[arg-type]
+    context = GitContext(shell=SystemShell(), clock=clock or TestClock(), access=access or GitAccess())
+    return Checkout(context=context, **how)  # type: ignore[arg-type]
 
 
 def lay_out(target: Path, repo: object, commit: str, *, submodules: bool | None = None, **how: object) -> None:

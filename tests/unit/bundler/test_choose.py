@@ -11,7 +11,7 @@ import pytest
 
 from bastion.bundler.file_selection import FileEntry, FileKind, check_size, check_source, keep
 from bastion.bundler.file_walk import walk
-from bastion.bundler.ignore import Ignore
+from bastion.bundler.ignore import IgnoreRules
 from bastion.bundler.safe_names import link_fault, name_fault
 from bastion.model.errors import BundleError
 
@@ -149,8 +149,8 @@ def test_too_many_files_are_refused_while_looking(tmp_path: Path) -> None:
 
 def test_an_environment_is_known_below_the_root_only() -> None:
     listing = [FileEntry("pyvenv.cfg", FileKind.FILE)]
-    assert keep("", listing, Ignore(), frozenset()) == listing
-    assert keep("env", [FileEntry("env/pyvenv.cfg", FileKind.FILE)], Ignore(), frozenset()) == []
+    assert keep("", listing, IgnoreRules(), frozenset()) == listing
+    assert keep("env", [FileEntry("env/pyvenv.cfg", FileKind.FILE)], IgnoreRules(), frozenset()) == []
 
 
 def test_a_tree_deeper_than_what_can_be_removed_again_is_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bastion.bundler.file_selection import FileKind
 from bastion.bundler.file_walk import walk
-from bastion.bundler.ignore import Ignore, IgnoreFile, parse
+from bastion.bundler.ignore import IgnoreFile, IgnoreRules, parse
 from bastion.model.errors import BundleError
 from tests.depth import examples
 
@@ -112,7 +112,7 @@ def test_brackets_that_are_read_differently_from_git_are_refused_by_line(pattern
 
 @pytest.mark.parametrize(("pattern", "name"), [("[[]", "["), ("\\[id\\].ts", "[id].ts"), ("\\!x", "!x"), ("\\#", "#")])
 def test_odd_characters_can_be_named(pattern: str, name: str) -> None:
-    ignore = Ignore(git=(IgnoreFile(parse(pattern, ".gitignore")),))
+    ignore = IgnoreRules(git=(IgnoreFile(parse(pattern, ".gitignore")),))
     assert ignore.drops(name, is_folder=False)
 
 

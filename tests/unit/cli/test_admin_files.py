@@ -25,7 +25,7 @@ from bastion.model.job.audit_line import split
 from bastion.model.layout import CONFIG, QUOTA
 from bastion.model.settings.config import parse
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from tests.support.bench import QUOTA as GOOD
 from tests.support.bench import Said
 from tests.support.world import NOON
@@ -52,7 +52,7 @@ class Team:
     """A bastion's part of a bucket, its two files written by hand, and an account."""
 
     folder: Path
-    bucket: Prefixed
+    bucket: PrefixedBucket
     environ: dict[str, str]
 
     def bastion(self, *words: str, editor: str = "false", user: str = "alice") -> Said:
@@ -79,7 +79,7 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
     drafts = tmp_path / "tmp"
     drafts.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(drafts))
-    bucket = Prefixed(LocalBucket(f"file://{tmp_path}/bucket", create=True), "team")
+    bucket = PrefixedBucket(LocalBucket(f"file://{tmp_path}/bucket", create=True), "team")
     bucket.write(CONFIG, SETTINGS.encode())
     bucket.write(QUOTA, GOOD.encode())
     environ = {"BASTION_NAME": "team", "BASTION_BUCKET": f"file://{tmp_path}/bucket", "XDG_CONFIG_HOME": str(tmp_path)}

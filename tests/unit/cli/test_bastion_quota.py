@@ -22,7 +22,7 @@ from bastion.model.stored.events import FileChanged
 from bastion.model.stored.requests import Cancel
 from bastion.model.stored.requests import parse as parse_request
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 from tests.support.world import World
 
 GOOD = """[toml-schema]
@@ -56,14 +56,14 @@ Command = Callable[..., Said]
 
 
 @pytest.fixture
-def bucket(tmp_path: Path) -> Prefixed:
-    part = Prefixed(LocalBucket(f"file://{tmp_path}/bucket", create=True), "demo")
+def bucket(tmp_path: Path) -> PrefixedBucket:
+    part = PrefixedBucket(LocalBucket(f"file://{tmp_path}/bucket", create=True), "demo")
     part.write(CONFIG, render(Config()).encode())
     return part
 
 
 @pytest.fixture
-def bastion(bucket: Prefixed, tmp_path: Path) -> Command:
+def bastion(bucket: PrefixedBucket, tmp_path: Path) -> Command:
     def command(*words: str, name: str = "demo") -> Said:
         out, err = io.StringIO(), io.StringIO()
         environ = {
@@ -76,7 +76,7 @@ def bastion(bucket: Prefixed, tmp_path: Path) -> Command:
     return command
 
 
-def text_in(bucket: Prefixed) -> str:
+def text_in(bucket: PrefixedBucket) -> str:
     """The quota file in the bucket, without the line that says who put it there."""
     text, byline = split(bucket.read(QUOTA).data.decode())
     assert byline
@@ -90,13 +90,13 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_first_set_creates_the_object(bastion: Command, bucket: Prefixed, file: Path) -> None:
+def test_the_first_set_creates_the_object(bastion: Command, bucket: PrefixedBucket, file: Path) -> None:
     said = bastion("quota", "set", str(file), "--yes")
     assert said.code == 0
     assert text_in(bucket) == GOOD
 
 
-def test_a_set_shows_what_changes(bastion: Command, bucket: Prefixed, file: Path) -> None:
+def test_a_set_shows_what_changes(bastion: Command, bucket: PrefixedBucket, file: Path) -> None:
     bucket.write(QUOTA, GOOD.encode())
     file.write_text(GOOD.replace("v4 = 8", "v4 = 16").replace('["bob"]', '["bob", "carol"]'))
     said = bastion("quota", "set", str(file), "--yes")
@@ -106,14 +106,14 @@ def test_a_set_shows_what_changes(bastion: Command, bucket: Prefixed, file: Path
     assert text_in(bucket) == file.read_text()
 
 
-def inbox(bucket: Prefixed) -> list[str]:
+def inbox(bucket: PrefixedBucket) -> list[str]:
     asked = [parse_request(bucket.read(stat.key).data) for stat in bucket.list(layout.INBOX)]
     return sorted(one.job for one in asked if isinstance(one, Cancel))
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["at once", "once the file is in force"])
 def test_jobs_of_those_who_left_are_stopped_where_it_is_asked(
-    bastion: Command, bucket: Prefixed, file: Path, *, again: bool
+    bastion: Command, bucket: PrefixedBucket, file: Path, *, again: bool
 ) -> None:
     world = World(bucket)
     jobs = [world.submitted(f"{name:032}", name=f"job{name}", user="alice", project="nlp") for name in range(2)]
@@ -130,7 +130,7 @@ def test_jobs_of_those_who_left_are_stopped_where_it_is_asked(
     assert inbox(bucket) == sorted(jobs)
 
 
-def test_who_may_not_stop_them_changes_nothing(bastion: Command, bucket: Prefixed, file: Path) -> None:
+def test_who_may_not_stop_them_changes_nothing(bastion: Command, bucket: PrefixedBucket, file: Path) -> None:
     World(bucket).submitted(user="alice", project="nlp")
     file.write_text(GOOD.replace('["alice"]', '["carol"]'))
     said = bastion("quota", "set", str(file), "--yes", "--user_id=bob", "--stop_affected")
@@ -140,7 +140,7 @@ def test_who_may_not_stop_them_changes_nothing(bastion: Command, bucket: Prefixe
     assert inbox(bucket) == []
 
 
-def test_nobody_is_stopped_unasked(bastion: Command, bucket: Prefixed, file: Path) -> None:
+def test_nobody_is_stopped_unasked(bastion: Command, bucket: PrefixedBucket, file: Path) -> None:
     World(bucket).submitted(user="alice", project="nlp")
     file.write_text(GOOD.replace('["alice"]', '["carol"]'))
     said = bastion("quota", "set", str(file), "--user_id=alice", "--stop_affected")
@@ -149,7 +149,7 @@ def test_nobody_is_stopped_unasked(bastion: Command, bucket: Prefixed, file: Pat
     assert not list(bucket.list("project-quotas/"))
 
 
-def test_setting_the_same_again_writes_nothing(bastion: Command, bucket: Prefixed, file: Path) -> None:
+def test_setting_the_same_again_writes_nothing(bastion: Command, bucket: PrefixedBucket, file: Path) -> None:
     bastion("quota", "set", str(file), "--yes")
     version = bucket.read(QUOTA).version
     said = bastion("quota", "set", str(file))
@@ -157,7 +157,7 @@ def test_setting_the_same_again_writes_nothing(bastion: Command, bucket: Prefixe
     assert "nothing changes" in said.err
 
 
-def test_a_broken_file_is_refused_with_every_line(bastion: Command, bucket: Prefixed, file: Path) -> None:
+def test_a_broken_file_is_refused_with_every_line(bastion: Command, bucket: PrefixedBucket, file: Path) -> None:
     file.write_text(GOOD.replace("v4 = 8", "v4 = -8").replace("vision]\nv4 = 0.5", "vision]\nv4 = 1.5"))
     said = bastion("quota", "set", str(file), "--yes")
     assert (said.code, said.out) == (1, "")
@@ -185,7 +185,7 @@ def test_a_missing_file_is_one_line(bastion: Command, tmp_path: Path) -> None:
     assert "nowhere.toml" in said.err
 
 
-def test_check_warns_and_writes_nothing(bastion: Command, bucket: Prefixed, file: Path) -> None:
+def test_check_warns_and_writes_nothing(bastion: Command, bucket: PrefixedBucket, file: Path) -> None:
     file.write_text(GOOD.replace("nlp = [", "nlpp = ["))
     said = bastion("quota", "check", str(file))
     assert said.code == 0
@@ -193,14 +193,14 @@ def test_check_warns_and_writes_nothing(bastion: Command, bucket: Prefixed, file
     assert not list(bucket.list("project-quotas/"))
 
 
-def test_a_set_that_nobody_can_confirm_needs_yes(bastion: Command, bucket: Prefixed, file: Path) -> None:
+def test_a_set_that_nobody_can_confirm_needs_yes(bastion: Command, bucket: PrefixedBucket, file: Path) -> None:
     said = bastion("quota", "set", str(file))
     assert said.code == 2
     assert "--yes" in said.err
     assert not list(bucket.list("project-quotas/"))
 
 
-def test_a_broken_file_in_the_bucket_can_be_replaced(bastion: Command, bucket: Prefixed, file: Path) -> None:
+def test_a_broken_file_in_the_bucket_can_be_replaced(bastion: Command, bucket: PrefixedBucket, file: Path) -> None:
     bucket.write(QUOTA, b"what is this")
     said = bastion("quota", "set", str(file), "--yes")
     assert said.code == 0
@@ -208,7 +208,7 @@ def test_a_broken_file_in_the_bucket_can_be_replaced(bastion: Command, bucket: P
     assert text_in(bucket) == GOOD
 
 
-def test_show_prints_the_file_and_every_share(bastion: Command, bucket: Prefixed) -> None:
+def test_show_prints_the_file_and_every_share(bastion: Command, bucket: PrefixedBucket) -> None:
     bucket.write(QUOTA, GOOD.encode())
     said = bastion("quota", "show")
     assert said.code == 0
@@ -225,14 +225,14 @@ def test_show_without_a_file_says_that_there_is_none(bastion: Command) -> None:
     assert (said.code, said.out.splitlines()[0]) == (0, "there is no quota file: everybody may use everything")
 
 
-def test_show_of_a_broken_file_says_so(bastion: Command, bucket: Prefixed) -> None:
+def test_show_of_a_broken_file_says_so(bastion: Command, bucket: PrefixedBucket) -> None:
     bucket.write(QUOTA, b"[")
     said = bastion("quota", "show")
     assert said.code == 0
     assert "the file is broken" in said.err
 
 
-def test_json_is_one_object(bastion: Command, bucket: Prefixed, file: Path) -> None:
+def test_json_is_one_object(bastion: Command, bucket: PrefixedBucket, file: Path) -> None:
     found = json.loads(bastion("quota", "set", str(file), "--yes", "--json").out)
     assert found["affected"] == []
     assert "total v4: 0 -> 8" in found["diff"]
@@ -256,7 +256,7 @@ def test_an_unknown_bastion_is_answered_with_the_nearest(bastion: Command) -> No
     assert "did you mean demo?" in said.err
 
 
-def test_somebody_elses_change_is_never_overwritten(bucket: Prefixed) -> None:
+def test_somebody_elses_change_is_never_overwritten(bucket: PrefixedBucket) -> None:
     version = bucket.write(QUOTA, b"ours")
     bucket.write(QUOTA, b"theirs")
     with pytest.raises(BastionError, match="somebody else changed"):
@@ -266,7 +266,7 @@ def test_somebody_elses_change_is_never_overwritten(bucket: Prefixed) -> None:
     assert bucket.read(QUOTA).data == b"theirs"
 
 
-class Forgetful(Prefixed):
+class Forgetful(PrefixedBucket):
     """A bucket whose answers to writes are lost: the client asks again, and its own object refuses it."""
 
     def replace(self, key: str, data: bytes, version: str) -> str | None:
@@ -274,7 +274,7 @@ class Forgetful(Prefixed):
         return super().replace(key, data, version)
 
 
-def test_a_lost_answer_is_no_conflict(bucket: Prefixed, tmp_path: Path) -> None:
+def test_a_lost_answer_is_no_conflict(bucket: PrefixedBucket, tmp_path: Path) -> None:
     version = bucket.write(QUOTA, b"old")
     exchange(Forgetful(LocalBucket(f"file://{tmp_path}/bucket"), "demo"), QUOTA, b"new", version)
     assert bucket.read(QUOTA).data == b"new"

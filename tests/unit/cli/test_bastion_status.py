@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from bastion.cli.bastion.status import page
-from bastion.model.errors import Full
+from bastion.model.errors import StoreFull
 from bastion.model.stored.status import Status, accounts, problems, summary, word
 from bastion.platform import host
 from bastion.stores.folder_identity import FULL, FULL_S, ROOM_BYTES, is_full
@@ -95,7 +95,7 @@ def test_who_is_refused_says_so_in_the_folder_and_takes_it_back_when_there_is_ro
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (99, hard))
     try:
-        with pytest.raises(Full):
+        with pytest.raises(StoreFull):
             bucket.create("demo/journal/1", b"x" * 100)
         bucket.delete(["demo/nothing"])  # what takes no room is no sign that there is some
     finally:

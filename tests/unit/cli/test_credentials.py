@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bastion.cli.hosting.store_credentials import credentials
-from bastion.model.errors import Denied
+from bastion.model.errors import AccessDenied
 
 SECRET = "wJalrXUtnFEMIsecretsecretsecret"
 
@@ -59,7 +59,7 @@ def test_a_profile_of_aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 
 def test_no_credentials_of_aws_are_told_with_the_way_to_some() -> None:
-    with pytest.raises(Denied, match="run: aws configure, or aws sso login"):
+    with pytest.raises(AccessDenied, match="run: aws configure, or aws sso login"):
         credentials("s3://b", {})
 
 
@@ -86,7 +86,7 @@ def test_a_users_login_at_google(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_no_credentials_of_google_are_told_with_the_way_to_some() -> None:
-    with pytest.raises(Denied, match="run: gcloud auth application-default login"):
+    with pytest.raises(AccessDenied, match="run: gcloud auth application-default login"):
         credentials("gs://b", {})
 
 
@@ -99,7 +99,7 @@ def test_a_folder_and_its_rights(tmp_path: Path) -> None:
     tmp_path.chmod(0o750)
     rows = credentials(f"file://{tmp_path}", {})
     assert rows["rights"].startswith("read, write, enter; the folder is drwxr-x---")
-    with pytest.raises(Denied, match="no such file or directory"):
+    with pytest.raises(AccessDenied, match="no such file or directory"):
         credentials(f"file://{tmp_path}/nowhere", {})
 
 

@@ -19,8 +19,8 @@ from bastion.launcher.access.health_checks import Check, HealthLevel
 from bastion.model.interfaces import Bucket
 from bastion.stores.gcs import GcsBucket
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
-from bastion.stores.routed import Routed
+from bastion.stores.opening import PrefixedBucket
+from bastion.stores.routed import RoutedBucket
 from tests.support.terraform import NAMES, plan
 
 GUARD = {"uniformBucketLevelAccess": {"enabled": True}, "publicAccessPrevention": "enforced"}
@@ -76,7 +76,7 @@ def iam(monkeypatch: pytest.MonkeyPatch) -> Iterator[Iam]:
 def three() -> Bucket:
     """A bastion's buckets, as the Terraform names them. Nothing is asked by opening them."""
     urls = {name: f"gs://acme-{name}/team" for name in NAMES[1:]}
-    return Routed(Prefixed(GcsBucket("gs://acme-private"), "team"), urls, lambda url: GcsBucket(url))
+    return RoutedBucket(PrefixedBucket(GcsBucket("gs://acme-private"), "team"), urls, lambda url: GcsBucket(url))
 
 
 def wrong(found: list[Check]) -> dict[str, str]:
@@ -114,7 +114,7 @@ def test_what_somebody_changed_by_hand_is_found(iam: Iam) -> None:
 
 
 def test_who_may_not_see_the_policy_is_told_so_and_what_they_may_do_themselves(iam: Iam) -> None:
-    bucket = Prefixed(GcsBucket("gs://bkt"), "team")
+    bucket = PrefixedBucket(GcsBucket("gs://bkt"), "team")
     iam.bucket("bkt", [], status=403)
     iam.holds("bkt")
     (check,) = doctor_rights.checks(bucket, admin=False)
@@ -130,7 +130,7 @@ def test_who_may_not_see_the_policy_is_told_so_and_what_they_may_do_themselves(i
 
 
 def test_a_store_that_has_no_such_thing_is_no_trouble(iam: Iam) -> None:
-    (check,) = doctor_rights.checks(Prefixed(GcsBucket("gs://bkt"), "team"), admin=True)
+    (check,) = doctor_rights.checks(PrefixedBucket(GcsBucket("gs://bkt"), "team"), admin=True)
     assert (check.level, check.found) == (HealthLevel.OK, "not examined: this store tells nothing of them")
 
 
@@ -140,12 +140,12 @@ def test_a_store_that_has_no_such_thing_is_no_trouble(iam: Iam) -> None:
 def test_an_answer_that_makes_no_sense_is_a_line_and_no_all_clear(iam: Iam, answer: Any) -> None:
     iam.bucket("bkt", [])
     iam.answers["/storage/v1/b/bkt/iam"] = 200, answer
-    found = doctor_rights.checks(Prefixed(GcsBucket("gs://bkt"), "team"), admin=True)
+    found = doctor_rights.checks(PrefixedBucket(GcsBucket("gs://bkt"), "team"), admin=True)
     assert any(check.level is not HealthLevel.OK for check in found)
 
 
 def test_a_folder_that_all_may_write_is_found(tmp_path: Path) -> None:
-    bucket = Prefixed(LocalBucket(f"file://{tmp_path}/b", create=True), "team")
+    bucket = PrefixedBucket(LocalBucket(f"file://{tmp_path}/b", create=True), "team")
     (tmp_path / "b" / "team").mkdir()
     for place, mode, found in (("b", 0o777, 1), ("b", 0o1777, 0), ("b", 0o755, 0), ("b/team", 0o757, 1)):
         os.chmod(tmp_path / place, mode)

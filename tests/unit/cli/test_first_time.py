@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bastion.cli.bastion.parts import first_time
-from bastion.cli.bastion.parts.first_time import Chosen
+from bastion.cli.bastion.parts.first_time import ChosenDefaults
 from bastion.cli.bastion.parts.profile_store import store
 from bastion.cli.bastion.tool import TOOL
 from bastion.cli.common.place import load_profiles, place_of
@@ -37,7 +37,7 @@ def kept(home: Path, *words: str, **environ: str) -> tuple[list[str], Any]:
 def test_name_and_folder_are_chosen_where_nobody_says_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_time, "_name", lambda: "gpu-07")
     made, chosen = first_time.completed(call(tmp_path, "--local"))
-    assert chosen == Chosen("gpu-07", f"{tmp_path}/data/bastion")
+    assert chosen == ChosenDefaults("gpu-07", f"{tmp_path}/data/bastion")
     assert (made.options.values["bastion"], made.options.values["bucket"]) == (
         "gpu-07",
         f"file://{tmp_path}/data/bastion",
@@ -50,14 +50,18 @@ def test_name_and_folder_are_chosen_where_nobody_says_them(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("words", "environ", "chosen"),
     [
-        (("--local", "--bastion=b", "--bucket=file:///x"), {}, Chosen()),
-        (("--local",), {"BASTION_NAME": "b", "BASTION_BUCKET": "file:///x"}, Chosen()),
-        (("--local", "--bucket=file:///x"), {}, Chosen(name="here")),
-        (("--capacity=v4=8",), {}, Chosen()),
+        (("--local", "--bastion=b", "--bucket=file:///x"), {}, ChosenDefaults()),
+        (("--local",), {"BASTION_NAME": "b", "BASTION_BUCKET": "file:///x"}, ChosenDefaults()),
+        (("--local", "--bucket=file:///x"), {}, ChosenDefaults(name="here")),
+        (("--capacity=v4=8",), {}, ChosenDefaults()),
     ],
 )
 def test_what_somebody_says_is_not_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], environ: dict[str, str], chosen: Chosen
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    environ: dict[str, str],
+    chosen: ChosenDefaults,
 ) -> None:
     monkeypatch.setattr(first_time, "_name", lambda: "here")
     assert first_time.completed(call(tmp_path, *words, **environ))[1] == chosen

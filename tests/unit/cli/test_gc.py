@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 from bastion.cli.bastion.gc import expired
 from bastion.platform.system import SystemClock, ThreadTasks
-from bastion.stores.expiry import Term
+from bastion.stores.expiry import RetentionDays
 from tests.support.doors import NOON, FaultyBucket, memory, works
 
 BUNDLE = f"bundles/{'a' * 64}.tar.zst"
-TERM = Term(bundles_days=30, logs_days=0, outputs_days=0)
+TERM = RetentionDays(bundles_days=30, logs_days=0, outputs_days=0)
 
 
 class Clock(SystemClock):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion.cli.bastion.parts.doctor_checks import ODD_MAX, DoctorLook
+from bastion.cli.bastion.parts.doctor_checks import ODD_MAX, Examination
 from bastion.cli.common.place import BastionPlace
 from bastion.model import layout
 from bastion.model.interfaces import AttemptKey
@@ -17,7 +17,7 @@ from tests.golden.meaning import BUCKET, recordings
 KEY = AttemptKey("j-11111111", 3, 12)
 OURS = (
     layout.QUOTA, layout.CONFIG, layout.STATUS, layout.request("ann", "0" * 32), layout.journal(7), layout.snapshot(7),
-    layout.ended("j-11111111"), layout.order(KEY), layout.stop(KEY), layout.world(KEY), layout.claim(KEY, 2),
+    layout.ended("j-11111111"), layout.order(KEY), layout.stop(KEY), layout.peers(KEY), layout.claim(KEY, 2),
     layout.beat(KEY, 2), layout.facts(KEY, 2), layout.segment(layout.log(KEY, 2), 0),
     layout.segment(layout.bastion_log(1), 0), layout.bundle("a" * 64, "tar.zst"), layout.build("a" * 64),
     layout.watch("j-11111111", 3), f"{layout.outputs('j-11111111', 3)}/model/best.pt", layout.probe(layout.JOURNAL, "n"),
@@ -59,5 +59,5 @@ def odd(keys: object) -> str:
     bucket = MemoryBucket(f"memory://{RandomIds().new()}")
     for key in keys:  # type: ignore[attr-defined]
         bucket.create(key, b"x")
-    look = DoctorLook(BastionPlace("b", bucket, bucket), "ann", SystemClock(), RandomIds(), ThreadTasks())
+    look = Examination(BastionPlace("b", bucket, bucket), "ann", SystemClock(), RandomIds(), ThreadTasks())
     return look._odd().found

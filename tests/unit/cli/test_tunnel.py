@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from bastion.cli.launch.parts.ssh_tunnel import GCE, TPU, Forward, forwards, gcloud
+from bastion.cli.launch.parts.ssh_tunnel import GCE, TPU, PortForward, forwards, gcloud
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.interfaces import AttemptKey
 from bastion.runners.google.machines import names
@@ -34,7 +34,7 @@ def test_the_names_of_our_slices_are_understood() -> None:
 
 
 def test_a_vm_with_a_command_and_ports() -> None:
-    argv = gcloud(GCE, MACHINE, "p", ["nvidia-smi"], [Forward(8080, 9090), Forward(6006, 6006)])
+    argv = gcloud(GCE, MACHINE, "p", ["nvidia-smi"], [PortForward(8080, 9090), PortForward(6006, 6006)])
     assert argv == [
         "gcloud", "compute", "ssh", "train-0123456789abcd", "--zone=us-east5-b", "--project=p", "--tunnel-through-iap",
         "--command=nvidia-smi", "--", "-L", "8080:localhost:9090", "-L", "6006:localhost:6006",
@@ -68,7 +68,7 @@ def test_what_no_runner_of_ours_calls_a_machine_leads_nowhere(machine: str) -> N
 
 
 def test_ports() -> None:
-    assert forwards(["8080", "1:65535"]) == [Forward(8080, 8080), Forward(1, 65535)]
+    assert forwards(["8080", "1:65535"]) == [PortForward(8080, 8080), PortForward(1, 65535)]
 
 
 @pytest.mark.parametrize(

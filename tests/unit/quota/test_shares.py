@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bastion.quota.demand import CLASSES, Knobs
+from bastion.quota.demand import CLASSES, PolicySettings
 from bastion.quota.policy.scheduler import POLICIES
 from bastion.quota.quota import Quota, QuotaError
 from bastion.quota.quota_changes import diff, warnings
@@ -187,4 +187,4 @@ def test_every_victim_is_of_a_tier_that_the_want_takes(max_tier: int) -> None:
 def test_the_other_policy_has_no_rules_of_ours() -> None:
     assert set(POLICIES) == {"default", "axlearn"}
     assert Quota.open().amounts == frozenset()
-    assert Knobs().rules == 4
+    assert PolicySettings().rules == 4

@@ -6,7 +6,7 @@ import pytest
 
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
-from bastion.quota.tiers import charge, free, pool, take
+from bastion.quota.tiers import charge, free, take, tier_amounts
 
 TWO = Quota(tiers=({"v4": 8}, {"v4": 4, "v5": 2}))
 
@@ -23,11 +23,11 @@ TWO = Quota(tiers=({"v4": 8}, {"v4": 4, "v5": 2}))
     ],
 )
 def test_the_pool_is_the_smaller_of_both(reported: Resources | None, expected: tuple[Resources, ...]) -> None:
-    assert pool(TWO, reported) == expected
+    assert tier_amounts(TWO, reported) == expected
 
 
 def test_without_a_quota_file_the_pool_is_what_is_reported() -> None:
-    assert pool(Quota.open(), {"v4": 8, "cpu": 4}) == ({"v4": 8, "cpu": 4},)
+    assert tier_amounts(Quota.open(), {"v4": 8, "cpu": 4}) == ({"v4": 8, "cpu": 4},)
 
 
 def test_a_task_is_named_after_the_worst_tier_it_touches_and_takes_from_there_first() -> None:

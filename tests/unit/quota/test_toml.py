@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from bastion.quota.toml_reader import NotToml, loads
+from bastion.quota.toml_reader import TomlError, loads
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from bastion.quota.toml_reader import NotToml, loads
     ],
 )
 def test_what_we_do_not_read_is_said_with_its_line(text: str, line: int, what: str) -> None:
-    with pytest.raises(NotToml) as caught:
+    with pytest.raises(TomlError) as caught:
         loads(text)
     assert caught.value.line == line
     assert caught.value.what.startswith(what)

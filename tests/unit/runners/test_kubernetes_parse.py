@@ -9,7 +9,7 @@ import pytest
 from bastion.model.interfaces import AttemptKey
 from bastion.runners.kubernetes import names, parse
 
-MARK = names.Mark(scope="scope", key=AttemptKey("j-1", 0, 0), epoch=3, nonce="a" * 32, hosts=1, workers=2)
+MARK = names.KubernetesLabels(scope="scope", key=AttemptKey("j-1", 0, 0), epoch=3, nonce="a" * 32, hosts=1, workers=2)
 
 
 def listed(**more: Any) -> dict[str, Any]:

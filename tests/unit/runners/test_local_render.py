@@ -6,9 +6,9 @@ import pytest
 
 from bastion.launcher.submit.provenance import SESSION_BYTES, session
 from bastion.model.interfaces import AttemptKey
-from bastion.runners.local.render import Name, environment
+from bastion.runners.local.render import LocalMachineName, environment
 
-NAME = Name("scope", AttemptKey("job-12345678", 0, 0), 0, 1, "nonce")
+NAME = LocalMachineName("scope", AttemptKey("job-12345678", 0, 0), 0, 1, "nonce")
 
 
 def test_no_job_finds_the_programs_that_the_bastion_is_installed_with() -> None:

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import AttemptKey, Placement, Sight
+from bastion.model.interfaces import AttemptKey, MachineExistence, Placement
 from bastion.platform.system import RandomIds
 from bastion.runners.ray import api
-from bastion.runners.ray.api import Answer, HttpDashboard
-from bastion.runners.ray.render import Name, parse, removal_of, session_mark
+from bastion.runners.ray.api import DashboardAnswer, HttpDashboard
+from bastion.runners.ray.render import RayJobName, parse, removal_of, session_mark
 from bastion.runners.ray.runner import AGAIN_S, HALF_S, LOST_S, RayRunner
 from bastion.runners.ray.settings import RaySettings
 from bastion.testing.fleets import sealing
@@ -26,8 +26,8 @@ KEY = AttemptKey("train-12345678", 0, 0)
 FIRST = session_mark("first")
 
 
-def named(key: AttemptKey, worker: int) -> Name:
-    return Name("team-1", key, worker, 1, FIRST, sealing().nonce("team-1", key, worker, 1))
+def named(key: AttemptKey, worker: int) -> RayJobName:
+    return RayJobName("team-1", key, worker, 1, FIRST, sealing().nonce("team-1", key, worker, 1))
 
 
 NAME = named(KEY, 0)
@@ -60,23 +60,23 @@ class Ray:
     def put(self, name: str, status: str, **more: Any) -> None:
         self.jobs[name] = {"submission_id": name, "status": status, **more}
 
-    def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+    def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> DashboardAnswer:
         self.asked.append((verb, path))
         name = path.removeprefix("/api/jobs/").removesuffix("/stop")
         if path == "/api/version":
-            return Answer(200, json.dumps({"session_name": self.session}).encode())
+            return DashboardAnswer(200, json.dumps({"session_name": self.session}).encode())
         if verb == "POST" and body:
             if body["submission_id"] in self.jobs:
-                return Answer(400, b"Traceback\nValueError: Job with submission_id x already exists.\n")
+                return DashboardAnswer(400, b"Traceback\nValueError: Job with submission_id x already exists.\n")
             self.put(body["submission_id"], "PENDING")
-            return Answer(200, b"{}")
+            return DashboardAnswer(200, b"{}")
         if path == "/api/jobs/":
-            return Answer(200, json.dumps(list(self.jobs.values())).encode())
+            return DashboardAnswer(200, json.dumps(list(self.jobs.values())).encode())
         if name not in self.jobs:
-            return Answer(404, b"no such job")
+            return DashboardAnswer(404, b"no such job")
         if verb == "DELETE":
             del self.jobs[name]
-        return Answer(200, json.dumps(self.jobs.get(name, {})).encode())
+        return DashboardAnswer(200, json.dumps(self.jobs.get(name, {})).encode())
 
 
 @pytest.fixture
@@ -104,25 +104,25 @@ def later(runner: RayRunner, seconds: float) -> None:
 def test_what_ray_has_lost_sight_of_is_gone_only_a_while_later(ray: Ray, runner: RayRunner) -> None:
     ray.put(str(NAME), "FAILED", driver_node_id="n", driver_exit_code=None)
     assert runner.list() == []
-    assert runner.look(str(NAME)) is Sight.BLIND
+    assert runner.look(str(NAME)) is MachineExistence.UNREACHABLE
     later(runner, LOST_S - 1)
-    assert runner.look(str(NAME)) is Sight.BLIND
+    assert runner.look(str(NAME)) is MachineExistence.UNREACHABLE
     later(runner, 1)
-    assert runner.look(str(NAME)) is Sight.GONE
+    assert runner.look(str(NAME)) is MachineExistence.GONE
 
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_a_new_head_that_knows_no_job_is_no_proof_at_first(ray: Ray, runner: RayRunner, restarted: bool) -> None:
     if not restarted:  # who was there when the head fell, and who comes later, say the same
-        assert runner.look(str(NAME)) is Sight.GONE
+        assert runner.look(str(NAME)) is MachineExistence.GONE
     ray.session = "second"
-    assert runner.look(str(NAME)) is Sight.BLIND
+    assert runner.look(str(NAME)) is MachineExistence.UNREACHABLE
     asked = len(ray.asked)
     later(runner, LOST_S - 1)
-    assert runner.look(str(NAME)) is Sight.BLIND
+    assert runner.look(str(NAME)) is MachineExistence.UNREACHABLE
     assert len(ray.asked) == asked, "what is known not to be known yet is not asked for"
     later(runner, 1)
-    assert runner.look(str(NAME)) is Sight.GONE
+    assert runner.look(str(NAME)) is MachineExistence.GONE
 
 
 def test_a_machine_carries_the_session_of_its_head(ray: Ray, runner: RayRunner) -> None:
@@ -187,13 +187,13 @@ def test_half_a_gang_gives_its_places_back_after_a_while(ray: Ray, runner: RayRu
 
 
 def test_a_refusal_says_why(ray: Ray, runner: RayRunner) -> None:
-    ray.ask = lambda *_: Answer(500, b"Traceback\nRuntimeError: no agent to submit the job.\n\n")  # type: ignore[method-assign]
+    ray.ask = lambda *_: DashboardAnswer(500, b"Traceback\nRuntimeError: no agent to submit the job.\n\n")  # type: ignore[method-assign]
     with pytest.raises(RunnerError, match="RuntimeError: no agent to submit the job"):
         runner.create(Placement(key=KEY, resources={}, replicas=1, workers=1, tier=0, epoch=1))
     with pytest.raises(RunnerError, match="500"):
         runner.list()
     assert runner.capacity() is None
-    assert runner.look(str(NAME)) is Sight.BLIND
+    assert runner.look(str(NAME)) is MachineExistence.UNREACHABLE
 
 
 def test_records_of_ours_are_forgotten_after_an_hour(ray: Ray, runner: RayRunner) -> None:
@@ -225,10 +225,10 @@ PAGE = b"<html>\n<head><title>502 Bad Gateway</title></head>\n<body><hr>nginx</b
 def test_who_is_no_ray_or_knows_us_not_is_blindness_with_a_reason(
     ray: Ray, runner: RayRunner, status: int, data: bytes, said: str
 ) -> None:
-    ray.ask = lambda *_: Answer(status, data)  # type: ignore[method-assign]
+    ray.ask = lambda *_: DashboardAnswer(status, data)  # type: ignore[method-assign]
     with pytest.raises(RunnerError, match=said):
         runner.list()
-    assert runner.look(str(NAME)) is Sight.BLIND
+    assert runner.look(str(NAME)) is MachineExistence.UNREACHABLE
     assert runner.capacity() is None
     with pytest.raises(RunnerError):
         runner.create(Placement(key=KEY, resources={}, replicas=1, workers=1, tier=0, epoch=1))

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from bastion.model.errors import RunnerError
 from bastion.model.interfaces import AttemptKey, Placement
 from bastion.runners.ray import parse, render
-from bastion.runners.ray.render import Name
+from bastion.runners.ray.render import RayJobName
 from bastion.runners.ray.settings import RaySettings, faults, settings_of
 
 NONCE = "0123456789abcdef0123456789abcdef"
-NAME = Name("team-1234abcd", AttemptKey("train-12345678", 3, 1), 2, 7, "0123abcd", NONCE)
+NAME = RayJobName("team-1234abcd", AttemptKey("train-12345678", 3, 1), 2, 7, "0123abcd", NONCE)
 JOBS = st.from_regex(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?-[0-9a-f]{8}", fullmatch=True)
 
 
@@ -25,7 +25,7 @@ JOBS = st.from_regex(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?-[0-9a-f]{
 def test_a_name_and_its_parts_are_inverse(
     scope: str, job: str, task: int, attempt: int, worker: int, epoch: int
 ) -> None:
-    name = Name(scope, AttemptKey(job, task, attempt), worker, epoch, "0123abcd", NONCE)
+    name = RayJobName(scope, AttemptKey(job, task, attempt), worker, epoch, "0123abcd", NONCE)
     assert render.parse(str(name)) == name
     assert len(f"supervisor-{render.removal_of(str(name))}.log") < 255, "Ray calls files so"
 

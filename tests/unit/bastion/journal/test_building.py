@@ -9,7 +9,7 @@ from bastion.journal.recover import spec_of
 from bastion.model import layout
 from bastion.model.codec import decode
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import AttemptKey, Built
+from bastion.model.interfaces import AttemptKey, BuildResult
 from bastion.model.job.spec import BundleRef
 from bastion.model.job.spec_changes import Changes, revised
 from bastion.model.state.state import JobState
@@ -22,7 +22,7 @@ from tests.support.world import spec
 IMAGE, DIGEST = "europe-west4-docker.pkg.dev/p/images/train", "0123456789abcdef" * 4
 BUILD, OTHER = (f"projects/p/locations/europe-west4/builds/{name}" for name in ("one", "two"))
 LOG = "https://console.cloud.google.com/cloud-build/builds;region=europe-west4/one?project=p"
-MADE = Built(images={IMAGE: DIGEST})
+MADE = BuildResult(images={IMAGE: DIGEST})
 
 
 def unbuilt(build: str = BUILD, **fields: Any) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def test_builds_are_asked_about_together_and_only_while_somebody_waits() -> None
 def test_a_build_that_fails_ends_its_jobs_with_a_link_to_the_log() -> None:
     town = Town()
     job = town.submits(**unbuilt())
-    town.builds.ends[BUILD] = Built(images={}, problem="FAILURE: step 0 ended with exit code 1")
+    town.builds.ends[BUILD] = BuildResult(images={}, problem="FAILURE: step 0 ended with exit code 1")
     town.ticks(20)
     assert town.job(job).state is JobState.FAILED
     told = f"its image could not be built: FAILURE: step 0 ended with exit code 1; log: {LOG}"
@@ -77,7 +77,7 @@ def test_a_build_that_fails_ends_its_jobs_with_a_link_to_the_log() -> None:
 def test_a_build_that_made_something_else_is_no_image_for_the_job() -> None:
     town = Town()
     job = town.submits(**unbuilt())
-    town.builds.ends[BUILD] = Built(images={"gcr.io/another": DIGEST})
+    town.builds.ends[BUILD] = BuildResult(images={"gcr.io/another": DIGEST})
     town.ticks(20)
     assert town.job(job).state is JobState.FAILED
     assert f"it made no {IMAGE}" in town.job(job).reason
@@ -88,7 +88,7 @@ def test_who_waits_for_the_job_waits_for_its_image_too() -> None:
     job = town.submits(**unbuilt())
     town.ticks(2)
     after = town.submits(name="after", after=[f"ok:{job}"])
-    town.builds.ends[BUILD] = Built(images={}, problem="TIMEOUT")
+    town.builds.ends[BUILD] = BuildResult(images={}, problem="TIMEOUT")
     town.ticks(20)
     assert town.job(after).state is JobState.CANCELLED
     assert "TIMEOUT" in town.job(after).reason

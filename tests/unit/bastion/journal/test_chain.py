@@ -9,14 +9,14 @@ import pytest
 
 from bastion.journal import journal_reader, lost_tail, recover, snapshot
 from bastion.journal.recover import one_by_one
-from bastion.journal.verify import Walk, walk
+from bastion.journal.verify import JournalCheck, walk
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.errors import BastionError, Deposed, LostEnd, RecordError
+from bastion.model.errors import BastionError, JournalEndLost, LeadershipLost, RecordError
 from bastion.model.interfaces import AttemptKey, Bucket
 from bastion.model.state.state import JobState, State
 from bastion.model.stored.events import AttemptLost, CapacityChanged, Epoch, Started
-from bastion.model.stored.journal_object import Holes, digest, unpack
+from bastion.model.stored.journal_object import Gaps, digest, unpack
 from bastion.model.stored.records import ORDER_BYTES_MAX, Claim
 from bastion.platform.system import RandomIds
 from bastion.stores.memory import MemoryBucket
@@ -106,7 +106,7 @@ def test_a_valid_edit_is_named_by_all_who_read(what: str) -> None:
             read()
     assert changed in walk(stored(town), one_by_one).problem
     assert changed in lost_tail.survey(stored(town), one_by_one).problems[0]
-    holes = Holes()
+    holes = Gaps()
     assert key.job in journal_reader.load(stored(town), one_by_one, holes).jobs, "who only looks goes on"
     assert [(hole.first, changed in hole.problem) for hole in holes.found] == [(seq, True)]
 
@@ -125,7 +125,7 @@ def test_an_edit_of_the_last_object_is_known_by_the_status() -> None:
     data = stored(town).read(layout.journal(last)).data
     stored(town).write(layout.journal(last), data.replace(b'"nonce":"', b'"nonce":"x'))
     assert recover.load(stored(town)).seq == last + 1
-    with pytest.raises(LostEnd, match=r"status\.json knows object \d+ with the digest"):
+    with pytest.raises(JournalEndLost, match=r"status\.json knows object \d+ with the digest"):
         town.begin()
     assert f"object {last} was changed" in walk(stored(town), one_by_one).problem
 
@@ -186,7 +186,7 @@ def test_a_lost_end_refuses_the_next_begin_and_nothing_is_written_or_deleted(cou
     cut(stored(town), count)
     before = {stat.key: stat.version for stat in stored(town).list("")}
     town.runner.calls.clear()
-    with pytest.raises(LostEnd, match=r"status\.json knows it up to object"):
+    with pytest.raises(JournalEndLost, match=r"status\.json knows it up to object"):
         town.begin()
     assert {stat.key: stat.version for stat in stored(town).list("")} == before
     assert town.runner.calls == []
@@ -199,7 +199,7 @@ def test_an_emptied_journal_refuses_a_begin_whatever_is_left(left: str) -> None:
     others = [layout.STATUS, layout.ATTEMPTS, layout.CLAIMS]
     gone = [stat.key for prefix in others if prefix != left for stat in stored(town).list(prefix)]
     stored(town).delete(gone)
-    with pytest.raises(LostEnd, match=f"the journal is empty, and .*{left.split('.')[0]}"):
+    with pytest.raises(JournalEndLost, match=f"the journal is empty, and .*{left.split('.')[0]}"):
         town.begin()
 
 
@@ -211,7 +211,7 @@ def test_a_restore_of_everything_but_the_orders_refuses_too() -> None:
     for key_, data in kept.items():
         stored(town).write(key_, data)
     cut(stored(town), town.bastion.journal.state.seq - sum(name.startswith(layout.JOURNAL) for name in kept))
-    with pytest.raises(LostEnd, match=f"attempts/{other}/0/0/order.json tells of an attempt"):
+    with pytest.raises(JournalEndLost, match=f"attempts/{other}/0/0/order.json tells of an attempt"):
         town.begin()
     assert key.job in recover.load(stored(town)).jobs
 
@@ -225,7 +225,7 @@ def test_a_status_that_knows_another_object_further_back_refuses() -> None:
     town.bastion = town.begin()
     town.ticks(3)
     stored(town).write(layout.STATUS, known)
-    with pytest.raises(LostEnd, match=r"status\.json knows object \d+ with the digest"):
+    with pytest.raises(JournalEndLost, match=r"status\.json knows object \d+ with the digest"):
         town.begin()
 
 
@@ -234,7 +234,7 @@ def test_a_snapshot_that_goes_further_than_the_journal_refuses_it() -> None:
     upto = snapshot.make(stored(town))
     cut(stored(town), 2)
     stored(town).delete([layout.STATUS])
-    with pytest.raises(LostEnd, match=f"{upto:012d}.json.zst was made of object {upto - 1}"):
+    with pytest.raises(JournalEndLost, match=f"{upto:012d}.json.zst was made of object {upto - 1}"):
         town.begin()
 
 
@@ -251,7 +251,7 @@ def test_a_status_that_lags_and_a_claim_that_comes_late_are_no_loss() -> None:
 
 def test_after_a_purge_a_bastion_of_the_same_name_begins() -> None:
     town, _ = at_work()
-    kept = snapshot.fence_off(stored(town))
+    kept = snapshot.end_for_good(stored(town))
     stored(town).delete([stat.key for stat in stored(town).list("") if stat.key not in kept])
     first = town.begin().journal
     assert first.state.seq == recover.load(stored(town)).seq
@@ -259,7 +259,7 @@ def test_after_a_purge_a_bastion_of_the_same_name_begins() -> None:
     assert walk(stored(town), one_by_one).problem == ""
     stored(town).delete([kept[0]])
     empty(stored(town))
-    with pytest.raises(LostEnd, match="epoch"):
+    with pytest.raises(JournalEndLost, match="epoch"):
         town.begin()
 
 
@@ -269,13 +269,13 @@ def test_after_a_purge_a_bastion_of_the_same_name_begins() -> None:
 def test_a_bastion_whose_journal_loses_its_end_says_so_and_ends() -> None:
     town, _ = at_work()
     cut(stored(town), 1)
-    with pytest.raises(LostEnd, match="is gone, which was there") as lost:
+    with pytest.raises(JournalEndLost, match="is gone, which was there") as lost:
         town.ticks(30)
     town.bastion.give_up(lost.value)
     status = town.status()
     assert status.state == "stopped"
     assert any("journal object" in problem for problem in status.problems)
-    with pytest.raises(LostEnd):
+    with pytest.raises(JournalEndLost):
         town.begin()
 
 
@@ -284,7 +284,7 @@ def test_a_gap_is_seen_by_a_bastion_that_has_written_behind_it() -> None:
     town.ticks(30)  # it has looked
     cut(stored(town), 1)
     town.submits(name="next", command=["true"], resources={"v4": 1})
-    with pytest.raises(LostEnd, match="is gone, which was there"):
+    with pytest.raises(JournalEndLost, match="is gone, which was there"):
         town.ticks(30)
 
 
@@ -296,15 +296,15 @@ def test_another_object_under_the_number_of_the_newest_is_seen() -> None:
     other = stored(town).read(newest).data.replace(b"train", b"other")
     stored(town).delete([newest])
     stored(town).create(newest, other)
-    with pytest.raises(LostEnd, match="is not what this bastion wrote"):
+    with pytest.raises(JournalEndLost, match="is not what this bastion wrote"):
         town.ticks(30)
 
 
 def test_one_whose_journal_was_purged_is_deposed() -> None:
     town, _ = at_work()
-    kept = snapshot.fence_off(stored(town))
+    kept = snapshot.end_for_good(stored(town))
     stored(town).delete([stat.key for stat in stored(town).list("") if stat.key not in kept])
-    with pytest.raises(Deposed):
+    with pytest.raises(LeadershipLost):
         town.ticks(30)
 
 
@@ -409,7 +409,7 @@ def test_a_fall_while_a_loss_is_accepted_leaves_nothing_to_begin_on_and_is_done_
     falls, clock = Falls(stored(town).url), HandClock()
     with pytest.raises(ZeroDivisionError):
         lost_tail.accept(falls, clock, RandomIds(), lost_tail.survey(falls, one_by_one), user="root", host="h", pid=9)
-    with pytest.raises(LostEnd):
+    with pytest.raises(JournalEndLost):
         town.begin()
     accepted(town)
     town.begin()
@@ -447,5 +447,5 @@ def test_the_walk_holds_snapshots_against_the_objects() -> None:
     assert f"{layout.snapshot(upto)} knows it as 000000000000" in walk(stored(town), one_by_one).problem
 
 
-def _brief(found: Walk) -> tuple[Any, ...]:
+def _brief(found: JournalCheck) -> tuple[Any, ...]:
     return found.objects, found.first, found.chain, found.problem

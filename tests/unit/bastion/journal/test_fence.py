@@ -10,7 +10,7 @@ import pytest
 from bastion.journal.leadership import WINDOW_S, LeaderWindow, StatusBeat, parse, read, vacant
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.errors import Deposed, LostEnd
+from bastion.model.errors import JournalEndLost, LeadershipLost
 from bastion.model.stored.status import Status
 from tests.support.doors import Fault, FaultyBucket, fails, loses_the_answer
 from tests.support.world import NOON, HandClock
@@ -26,40 +26,40 @@ def status(epoch: int = 1, nonce: str = "n", state: str = "running", host: str =
 
 def test_a_fence_closes_30_s_after_the_confirmed_write_was_first_sent() -> None:
     clock = HandClock()
-    fence = LeaderWindow(clock)
-    assert not fence.may_act(), "nothing was confirmed yet"
-    fence.confirm(None)
-    assert not fence.may_act()
-    fence.confirm(0.0)
+    window = LeaderWindow(clock)
+    assert not window.may_act(), "nothing was confirmed yet"
+    window.confirm(None)
+    assert not window.may_act()
+    window.confirm(0.0)
     clock.now = WINDOW_S
-    assert fence.may_act()
+    assert window.may_act()
     clock.now = WINDOW_S + 0.1
-    assert not fence.may_act()
+    assert not window.may_act()
 
 
 def test_an_older_confirmation_does_not_take_back_a_newer_one() -> None:
     clock = HandClock(now=50)
-    fence = LeaderWindow(clock)
-    fence.confirm(40.0)
-    fence.confirm(1.0)
-    assert fence.may_act()
+    window = LeaderWindow(clock)
+    window.confirm(40.0)
+    window.confirm(1.0)
+    assert window.may_act()
 
 
 def beacon(
     bucket: FaultyBucket, clock: HandClock | None = None, version: str = "", began: tuple[int, str] = (0, "")
 ) -> tuple[StatusBeat, LeaderWindow]:
     clock = clock or HandClock()
-    fence = LeaderWindow(clock)
-    return StatusBeat(bucket, clock, fence, version, began), fence
+    window = LeaderWindow(clock)
+    return StatusBeat(bucket, clock, window, version, began), window
 
 
 def test_a_swap_costs_one_request_and_opens_the_fence() -> None:
     bucket = FaultyBucket()
-    mine, fence = beacon(bucket)
+    mine, window = beacon(bucket)
     mine.swap(status(nonce="1"))
     mine.swap(status(nonce="2"))
     assert [verb for verb, _ in bucket.calls] == ["create", "replace"]
-    assert fence.may_act()
+    assert window.may_act()
     found, _ = read(bucket)
     assert found is not None
     assert found.nonce == "2"
@@ -71,7 +71,7 @@ def test_two_of_one_epoch_are_told_apart_by_who_they_are() -> None:
     first, _ = beacon(bucket)
     first.swap(status(nonce="1"))
     second, _ = beacon(bucket)
-    with pytest.raises(LostEnd, match="epoch 1 is also that of pid 1 on h"):
+    with pytest.raises(JournalEndLost, match="epoch 1 is also that of pid 1 on h"):
         second.swap(status(nonce="2", host="another"))
     again, _ = beacon(bucket)
     again.swap(status(nonce="3"))
@@ -85,7 +85,7 @@ def test_what_an_earlier_epoch_wrote_is_behind_the_end_at_which_this_one_began(s
     bucket = FaultyBucket()
     bucket.inner.write(layout.STATUS, encode(status(epoch=1, seq=seq, head=head)))
     mine, _ = beacon(bucket, began=(4, "b"))
-    with pytest.raises(LostEnd, match="this one began at object 4") if lost else nullcontext():
+    with pytest.raises(JournalEndLost, match="this one began at object 4") if lost else nullcontext():
         mine.swap(status(epoch=2, nonce="2"))
 
 
@@ -106,10 +106,10 @@ def test_a_lost_answer_is_settled_by_reading_back(faults: list[Fault], first: bo
 
 def test_the_fence_counts_from_the_first_sending_and_no_retry_renews_it() -> None:
     bucket, clock = FaultyBucket(faults=[fails] * 40), HandClock()
-    mine, fence = beacon(bucket, clock)
+    mine, window = beacon(bucket, clock)
     mine.swap(status())
     assert clock.now > WINDOW_S
-    assert not fence.may_act()
+    assert not window.may_act()
 
 
 def test_a_larger_epoch_deposes() -> None:
@@ -117,7 +117,7 @@ def test_a_larger_epoch_deposes() -> None:
     mine, _ = beacon(bucket)
     mine.swap(status(epoch=1))
     bucket.inner.write(layout.STATUS, encode(status(epoch=2, host="there")))
-    with pytest.raises(Deposed, match="epoch 2 on there"):
+    with pytest.raises(LeadershipLost, match="epoch 2 on there"):
         mine.swap(status(epoch=1, nonce="again"))
 
 
@@ -145,11 +145,11 @@ def test_a_status_that_was_deleted_is_written_anew() -> None:
 
 def test_a_newer_version_of_us_is_not_written_over() -> None:
     bucket = FaultyBucket()
-    mine, fence = beacon(bucket)
+    mine, window = beacon(bucket)
     bucket.inner.write(layout.STATUS, b'{"schema": 3}')
-    with pytest.raises(Deposed, match="a newer version of Bastion took over"):
+    with pytest.raises(LeadershipLost, match="a newer version of Bastion took over"):
         mine.swap(status())
-    assert not fence.may_act()
+    assert not window.may_act()
 
 
 def test_a_store_without_room_is_told_in_the_log_once(caplog: pytest.LogCaptureFixture) -> None:

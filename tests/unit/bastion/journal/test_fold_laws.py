@@ -15,7 +15,7 @@ from bastion.model.errors import IllegalMove
 from bastion.model.job.spec import BundleRef
 from bastion.model.job.spec_changes import Changes
 from bastion.model.job.start_conditions import Condition, conditions
-from bastion.model.state.decayed_usage import Used
+from bastion.model.state.decayed_usage import DecayedUsage
 from bastion.model.state.job_dependencies import verdict
 from bastion.model.state.state import ENDED, AttemptState, Cause, Job, JobState, State
 from bastion.model.stored.events import (
@@ -186,7 +186,7 @@ def _recount(state: State) -> None:
     held: dict[str, Counter[str]] = {}
     for _, job, _ in state.live_attempts():
         held.setdefault(f"{job.project}/{job.user}", Counter()).update(job.demand)
-    assert {row: use.held for row, use in (state.used or Used()).rows.items() if use.held} == held
+    assert {row: use.held for row, use in (state.used or DecayedUsage()).rows.items() if use.held} == held
     assert [key.job for key, _, _ in state.live_attempts()] == [j for j, numbers in state.live.items() for _ in numbers]
 
 

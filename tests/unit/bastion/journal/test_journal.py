@@ -12,7 +12,7 @@ from bastion.journal.journal import READ, SLOW_S, Journal, take_over
 from bastion.journal.recover import load, objects
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.errors import Deposed, IllegalMove, LostEnd
+from bastion.model.errors import IllegalMove, JournalEndLost, LeadershipLost
 from bastion.model.job.spec import deserialize_jobspec
 from bastion.model.state.state import State
 from bastion.model.stored.events import AnyEvent, CapacityChanged, Epoch, FileChanged, Gone, Illegal, Submitted
@@ -67,7 +67,7 @@ def test_another_object_under_our_number_deposes_us() -> None:
     rival.add(EVENT)
     rival.commit()
     mine.add(EVENT)
-    with pytest.raises(Deposed, match="journal object 0"):
+    with pytest.raises(LeadershipLost, match="journal object 0"):
         mine.commit()
     assert len(written(bucket)) == 1
 
@@ -85,7 +85,7 @@ def test_a_look_sees_each_object_that_is_gone_or_another(count: int, changed: bo
         bucket.inner.delete([layout.journal(number)])
         if changed and (number < READ or number >= count - READ):
             bucket.inner.write(layout.journal(number), b"another")
-        with pytest.raises(LostEnd, match=f"journal object {number} is"):
+        with pytest.raises(JournalEndLost, match=f"journal object {number} is"):
             mine.look()
 
 
@@ -97,7 +97,7 @@ def test_a_look_sees_that_the_object_which_it_began_behind_is_gone() -> None:
     mine = Journal(bucket, HandClock(), RandomIds(), load(bucket))
     mine.look()
     bucket.inner.delete([layout.journal(0)])
-    with pytest.raises(LostEnd, match="journal object 0 is gone"):
+    with pytest.raises(JournalEndLost, match="journal object 0 is gone"):
         mine.look()
 
 
@@ -127,7 +127,7 @@ def test_a_slow_append_looks_whether_somebody_followed() -> None:
 
     clock.script.append(meanwhile)
     mine.add(EVENT)
-    with pytest.raises(Deposed, match="journal object 1 meanwhile"):
+    with pytest.raises(LeadershipLost, match="journal object 1 meanwhile"):
         mine.commit()
 
 

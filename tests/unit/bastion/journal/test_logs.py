@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bastion.journal import logs
-from bastion.journal.logs import Extent, Follower, Lines, SegmentWriter, since, survey, tail
-from bastion.launcher.logs.log_lines import Choice, Stream
+from bastion.journal.logs import LineSplitter, LogExtent, LogReader, SegmentWriter, since, survey, tail
+from bastion.launcher.logs.log_lines import LogSelection, LogStream
 from bastion.model import layout
 from bastion.model.errors import BucketError, RecordError
 from bastion.model.interfaces import Stat
@@ -55,7 +55,7 @@ def test_a_follower_from_any_point_gets_the_rest_once(pieces: list[bytes], data:
     writer = SegmentWriter(bucket, PREFIX)
     for piece in pieces[:start]:
         writer.append(piece)
-    follower = Follower(bucket, PREFIX, survey(bucket, PREFIX).next)
+    follower = LogReader(bucket, PREFIX, survey(bucket, PREFIX).next)
     got: list[bytes] = []
     for piece in pieces[start:]:
         writer.append(piece)
@@ -129,7 +129,7 @@ def test_lines_do_not_depend_on_where_the_pieces_end(pieces: list[bytes], width:
 
 
 def _lines(pieces: list[bytes]) -> Iterator[str]:
-    lines = Lines()
+    lines = LineSplitter()
     for piece in pieces:
         yield from lines.feed(piece)
     yield from lines.close()
@@ -145,7 +145,7 @@ def test_an_incomplete_last_line_and_wrong_utf8_are_shown() -> None:
 
 
 def test_a_line_without_end_is_cut_and_does_not_fill_the_memory() -> None:
-    lines = Lines()
+    lines = LineSplitter()
     pieces = lines.feed(b"x" * (2 * logs.LINE_MAX + 5))
     first, told, *more = [*pieces, *lines.close()]
     assert told == "[bastion] the line above has no end in 1048576 bytes: it is cut here, and goes on below"
@@ -158,7 +158,7 @@ def test_a_resumed_writer_goes_on_behind_the_stored_bytes() -> None:
     assert writer.resume().size == 6
     writer.append(b"three")
     writer.end()
-    assert b"".join(Follower(bucket, PREFIX).read_new()) == b"onetwothree"
+    assert b"".join(LogReader(bucket, PREFIX).read_new()) == b"onetwothree"
 
 
 def test_a_lost_answer_is_settled_by_the_same_bytes() -> None:
@@ -178,7 +178,7 @@ def test_a_lost_answer_is_settled_by_the_same_bytes() -> None:
         writer.append(b"once")
     writer.append(b"once")
     writer.end()
-    assert b"".join(Follower(bucket, PREFIX).read_new()) == b"once"
+    assert b"".join(LogReader(bucket, PREFIX).read_new()) == b"once"
 
 
 def test_a_second_writer_is_refused() -> None:
@@ -202,18 +202,20 @@ def test_since_begins_with_the_first_segment_of_that_time() -> None:
 
 
 def test_nothing_is_an_empty_log_that_goes_on() -> None:
-    assert survey(fresh(), PREFIX) == Extent((), ended=False)
+    assert survey(fresh(), PREFIX) == LogExtent((), ended=False)
     assert survey(fresh(), PREFIX).next == 0
 
 
 SIZE = 48
 
 
-@pytest.mark.parametrize("choice", [Choice(tail=10), Choice(), Choice(tail=0)], ids=["tail", "all", "none"])
-def test_one_line_of_many_segments_is_shown_in_bounded_memory(choice: Choice) -> None:
+@pytest.mark.parametrize(
+    "choice", [LogSelection(tail=10), LogSelection(), LogSelection(tail=0)], ids=["tail", "all", "none"]
+)
+def test_one_line_of_many_segments_is_shown_in_bounded_memory(choice: LogSelection) -> None:
     """As large a log as is quick to make: what is held must not grow with it."""
     bucket = written([bytes(logs.SEGMENT_MAX)] * SIZE, end=False)
-    stream = Stream(bucket, PREFIX, choice, worker=0, label="")
+    stream = LogStream(bucket, PREFIX, choice, worker=0, label="")
     shown = 0
     tracemalloc.start()
     try:

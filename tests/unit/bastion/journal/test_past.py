@@ -14,7 +14,7 @@ from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.state.state import State
 from bastion.model.stored.events import CapacityChanged, Decided
-from bastion.model.stored.journal_object import Holes, digest
+from bastion.model.stored.journal_object import Gaps, digest
 from tests.support.doors import FaultyBucket
 from tests.support.world import NOON, World
 
@@ -35,7 +35,7 @@ def at(second: float) -> datetime:
 
 
 def below(bucket: FaultyBucket, number: int, said: list[str] | None = None) -> State:
-    return point_in_time.state_below(bucket, number, one_by_one, Holes(), (said if said is not None else []).append)
+    return point_in_time.state_below(bucket, number, one_by_one, Gaps(), (said if said is not None else []).append)
 
 
 def truth(world: World, number: int) -> State:
@@ -128,7 +128,7 @@ def test_to_find_a_moment_costs_a_few_reads() -> None:
 
 
 def test_a_hole_on_the_way_is_named() -> None:
-    world, holes = grown(20, every=100), Holes()
+    world, holes = grown(20, every=100), Gaps()
     world.bucket.delete([layout.journal(7)])
     state = point_in_time.state_below(world.bucket, 15, one_by_one, holes, print)
     assert (state.seq, holes.found[0].first) == (15, 7)

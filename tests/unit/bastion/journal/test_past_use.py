@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from bastion.journal.recent_usage import lighter, past
 from bastion.journal.recover import pack_snapshot, unpack_snapshot
 from bastion.model.codec import encode
-from bastion.model.state.decayed_usage import FADED, Used
+from bastion.model.state.decayed_usage import FADED, DecayedUsage
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import AnyEvent, Ended, FileChanged, Started, Submitted, Voided
 from tests.depth import examples
 from tests.support.doors import folded
 from tests.support.world import NOON, spec
 
-POOL = {"v4": 100, "cpu": 1_000}
+CAPACITY = {"v4": 100, "cpu": 1_000}
 WEEK_S = 7 * 86_400.0
 
 
@@ -58,7 +58,7 @@ class Story:
         return {"job": job, "task": task, "attempt": (len(known.attempts) if known else 0) + off}
 
     def use(self, seconds: float, user: str = "alice", project: str = "nlp") -> float:
-        return past(self.state, POOL, NOON + timedelta(seconds=seconds)).get((project, user), 0.0)
+        return past(self.state, CAPACITY, NOON + timedelta(seconds=seconds)).get((project, user), 0.0)
 
 
 def integral(begin_s: float, end_s: float, now_s: float, half_life_s: float) -> float:
@@ -152,13 +152,13 @@ def test_settings_that_cannot_be_read_change_nothing() -> None:
 
 def test_without_settings_a_week_is_the_half_life() -> None:
     story = Story(submitted("j", user="alice", project="nlp")).at(0, FileChanged(file="config", version="2", text=""))
-    assert story.state.used == Used(half_life_s=WEEK_S)
+    assert story.state.used == DecayedUsage(half_life_s=WEEK_S)
 
 
 def test_users_and_projects_are_told_apart() -> None:
     jobs = [submitted(f"{u}-{p}", user=u, project=p) for u in ("alice", "b@o+b.c") for p in ("nlp", "nlp-2")]
     story = Story(*jobs).begins(0, "b@o+b.c-nlp-2")
-    found = past(story.state, POOL, NOON + timedelta(hours=1))
+    found = past(story.state, CAPACITY, NOON + timedelta(hours=1))
     assert list(found) == [("nlp-2", "b@o+b.c")]
     assert len(found) == 1
     assert found["nlp-2", "b@o+b.c"] > 0
@@ -220,7 +220,7 @@ def test_users_who_used_less_and_wait_go_first() -> None:
     for user in who:
         story.begins(0, user)
     story.begins(0, "carol", 1)
-    found = past(story.state, POOL, NOON + timedelta(hours=1))
+    found = past(story.state, CAPACITY, NOON + timedelta(hours=1))
     told = lighter(story.state, story.state.jobs["bob"], found)
     assert [user for user, _ in told] == ["zoe", "dan"], "carol has nothing that waits, and eve is of another project"
     assert told[1][1] == found["nlp", "dan"]

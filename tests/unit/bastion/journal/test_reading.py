@@ -11,11 +11,11 @@ from bastion.journal import journal_reader, recover, snapshot
 from bastion.journal.recover import one_by_one
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.errors import BastionError, Denied, Newer, RecordError
-from bastion.model.interfaces import Stored
+from bastion.model.errors import AccessDenied, BastionError, NewerVersion, RecordError
+from bastion.model.interfaces import StoredObject
 from bastion.model.state.state import JobState, State
 from bastion.model.stored.events import CapacityChanged
-from bastion.model.stored.journal_object import Hole, Holes
+from bastion.model.stored.journal_object import Gap, Gaps
 from bastion.stores.memory import MemoryBucket
 from tests.support.world import NOON, World
 
@@ -25,9 +25,9 @@ class Guarded(MemoryBucket):
 
     denied: frozenset[str] = frozenset()
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         if key in self.denied:
-            raise Denied(f"403 for {key}")
+            raise AccessDenied(f"403 for {key}")
         return super().read(key, limit)
 
 
@@ -44,8 +44,8 @@ def world() -> World:
     return made
 
 
-def look(bucket: MemoryBucket) -> tuple[State, list[Hole]]:
-    holes = Holes()
+def look(bucket: MemoryBucket) -> tuple[State, list[Gap]]:
+    holes = Gaps()
     return journal_reader.load(bucket, one_by_one, holes), holes.found
 
 
@@ -137,7 +137,7 @@ def test_a_newer_version_is_no_hole() -> None:
     there = world()
     key = layout.journal(2)
     there.bucket.write(key, there.bucket.read(key).data.replace(b'"schema":2', b'"schema":3', 1))
-    with pytest.raises(Newer, match="upgrade"):
+    with pytest.raises(NewerVersion, match="upgrade"):
         look(there.bucket)
 
 

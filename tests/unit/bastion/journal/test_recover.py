@@ -23,7 +23,7 @@ from bastion.journal.recover import (
 )
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.errors import BastionError, BucketError, Newer, RecordError
+from bastion.model.errors import BastionError, BucketError, NewerVersion, RecordError
 from bastion.model.state.state import State
 from bastion.model.stored.events import CapacityChanged, JobRejected
 from bastion.model.stored.journal_object import JournalObject
@@ -95,7 +95,7 @@ def test_a_newer_snapshot_says_upgrade() -> None:
     import zstandard
 
     newer = zstandard.compress(encode(Snapshot(schema=SNAPSHOT + 1, state=State())))
-    with pytest.raises(Newer, match="upgrade"):
+    with pytest.raises(NewerVersion, match="upgrade"):
         unpack_snapshot(newer, "s")
 
 

@@ -50,7 +50,7 @@ def test_a_snapshot_of_an_older_version_has_the_journal_below_it_read() -> None:
     old = load(world.bucket)
     old.indexed, old.jobs[job].later = old.seq, ()
     world.ends(key, Cause.OK, JobState.SUCCEEDED, code=0)
-    journal_reader.catch_up(world.bucket, old, one_by_one, journal_reader.Holes())
+    journal_reader.catch_up(world.bucket, old, one_by_one, journal_reader.Gaps())
     assert journal_reader.numbers_of(old, old.jobs[job]) == [1, 2, 3, 4, 5]
 
 

@@ -10,28 +10,28 @@ import zstandard
 
 from bastion.journal import recover
 from bastion.journal.recover import Snapshot, newest_snapshot, pack_snapshot
-from bastion.journal.tombstones import Trace
+from bastion.journal.tombstones import Tombstone
 from bastion.model import layout
 from bastion.model.codec import Record, decode, encode, schema_of
-from bastion.model.errors import Deposed, Newer, RecordError
-from bastion.model.interfaces import Bucket, Sight
+from bastion.model.errors import LeadershipLost, NewerVersion, RecordError
+from bastion.model.interfaces import Bucket, MachineExistence
 from bastion.model.job.spec import JobSpec, new_jobspec
 from bastion.model.layout import job_id
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import JobRejected, RequestRejected
 from bastion.model.stored.journal_object import JournalObject
-from bastion.model.stored.records import Claim, Facts, Order, StopOrder, World
+from bastion.model.stored.records import Claim, Facts, Order, Peers, StopOrder
 from bastion.model.stored.requests import Hold, Submit, parse
 from bastion.model.stored.status import Status
 from bastion.model.version import VERSION, is_newer
 from bastion.service import loop
-from bastion.service.observations import ClaimRead, FactsRead, Trouble
+from bastion.service.observations import ClaimRead, FactsRead, UnreadableObject
 from tests.support.town import ME, Town
 from tests.support.world import spec
 from tests.support.yard import KEY, Yard, claim
 
 LATER = "99.0.1"
-KINDS = (JournalObject, Snapshot, Trace, Status, Order, StopOrder, World, Claim, Facts, JobSpec)
+KINDS = (JournalObject, Snapshot, Tombstone, Status, Order, StopOrder, Peers, Claim, Facts, JobSpec)
 
 
 def raised(data: bytes, **fields: Any) -> bytes:
@@ -48,7 +48,7 @@ def everything(bucket: Bucket) -> dict[str, bytes]:
 def test_a_newer_form_is_refused_by_name_with_the_version_that_wrote_it(kind: type[Record]) -> None:
     known = schema_of(kind)
     assert known is not None
-    with pytest.raises(Newer) as told:
+    with pytest.raises(NewerVersion) as told:
         decode(encode({"schema": known + 1, "version": LATER, "unheard_of": 1}), kind, "the thing")
     assert str(told.value) == (
         f"the thing has schema {known + 1}, of Bastion {LATER}; this is Bastion {VERSION}, which reads up to {known}: upgrade"
@@ -92,7 +92,8 @@ def test_an_older_bastion_ends_before_it_has_written_anything(what: str, takeove
     key = layout.STATUS if what == "status" else layout.journal(town.bastion.journal.state.seq - 1)
     before = aged(town, key)
     with pytest.raises(
-        Newer, match=rf"{'status.json' if what == 'status' else 'journal object'}.* of Bastion {LATER}; .*upgrade"
+        NewerVersion,
+        match=rf"{'status.json' if what == 'status' else 'journal object'}.* of Bastion {LATER}; .*upgrade",
     ):
         loop.run(town.doors(), ME, stopping=lambda: False, takeover=takeover)
     assert everything(town.bucket.inner) == before
@@ -102,7 +103,7 @@ def test_an_older_standby_beside_a_newer_bastion_ends_and_leaves_it_alone() -> N
     town = Town()
     town.bastion.close()
     before = aged(town, layout.STATUS, state="running")
-    with pytest.raises(Newer, match="upgrade"):
+    with pytest.raises(NewerVersion, match="upgrade"):
         loop.stand_by(town.doors(), ME, lambda: False)
     assert everything(town.bucket.inner) == before
 
@@ -111,7 +112,7 @@ def test_an_older_bastion_that_a_newer_one_took_over_from_ends_as_deposed() -> N
     town = Town()
     town.ticks(2)
     before = aged(town, layout.STATUS, epoch=2)
-    with pytest.raises(Deposed, match=f"a newer version of Bastion took over.*{LATER}"):
+    with pytest.raises(LeadershipLost, match=f"a newer version of Bastion took over.*{LATER}"):
         town.ticks(20)
     assert everything(town.bucket.inner)[layout.STATUS] == before[layout.STATUS]
 
@@ -143,11 +144,11 @@ def test_a_claim_is_read_whatever_version_wrote_it() -> None:
 def test_newer_facts_of_a_machine_that_is_gone_are_not_taken_for_none() -> None:
     """Or a job that has ended well would be run again."""
     yard = Yard(claim())
-    yard.runner.sights["m"] = Sight.GONE
+    yard.runner.sights["m"] = MachineExistence.GONE
     told = encode(Facts(phase="ended", machine="m", cause=Cause.OK, exit_code=0))
     yard.bucket.inner.write(layout.facts(KEY, 0), raised(told, version=LATER))
     [trouble] = yard.turn()
-    assert isinstance(trouble, Trouble)
+    assert isinstance(trouble, UnreadableObject)
     assert f"of Bastion {LATER}" in trouble.what
     yard.bucket.inner.write(layout.facts(KEY, 0), told)  # as the bastion reads it that is upgraded
     [seen] = yard.turn()

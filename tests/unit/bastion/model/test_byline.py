@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.model.job.audit_line import Byline, sign, split
+from bastion.model.job.audit_line import AuditLine, sign, split
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\n#= "))
@@ -17,7 +17,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\n#=
 @given(TEXTS)
 def test_what_was_signed_is_found_again(text: str) -> None:
     body, byline = split(sign(text, "alice", NOON))
-    assert byline == Byline("alice", "2026-01-31T12:00:00Z")
+    assert byline == AuditLine("alice", "2026-01-31T12:00:00Z")
     assert body.removesuffix("\n") == text.removesuffix("\n")
     assert sign(sign(text, "bob", NOON), "alice", NOON) == sign(text, "alice", NOON)
 

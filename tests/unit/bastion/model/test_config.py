@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.model.errors import Newer, RecordError
+from bastion.model.errors import NewerVersion, RecordError
 from bastion.model.settings.config import CONFIG_BYTES_MAX, Config, check, parse, render
-from bastion.model.settings.tables import Git
+from bastion.model.settings.tables import GitSettings
 
 CONFIGS = st.builds(
     Config,
@@ -23,7 +23,9 @@ CONFIGS = st.builds(
         st.from_regex(r"[a-z0-9][a-z0-9._-]{0,20}", fullmatch=True), st.integers(0, 10**6), max_size=5
     ),
     git=st.builds(
-        Git, deploy_key=st.sampled_from(["", "/etc/a b/key"]), known_hosts=st.sampled_from(["", "/etc/known_hosts"])
+        GitSettings,
+        deploy_key=st.sampled_from(["", "/etc/a b/key"]),
+        known_hosts=st.sampled_from(["", "/etc/known_hosts"]),
     ),
 )
 
@@ -121,7 +123,7 @@ def test_bytes_that_are_no_text_are_refused() -> None:
 
 
 def test_a_newer_file_asks_for_an_upgrade() -> None:
-    with pytest.raises(Newer, match="upgrade"):
+    with pytest.raises(NewerVersion, match="upgrade"):
         parse("schema = 2\nsomething_new = 1")
 
 

@@ -15,7 +15,7 @@ from bastion.model.codec import encode
 from bastion.model.stored import events
 from bastion.model.stored.requests import Request
 from bastion.model.version import VERSION
-from bastion.runners.local.render import Name, parse
+from bastion.runners.local.render import LocalMachineName, parse
 from tests.golden.forms import Form, Forms, forms, unannounced
 from tests.golden.meaning import FORMS, MEANING, found, fresh, lost, meaning, recordings
 from tests.golden.story import MACHINE, REQUESTS, tell
@@ -69,7 +69,7 @@ def test_everything_that_can_happen_is_recorded() -> None:
 def test_the_name_of_a_machine_is_read_by_whoever_lists_it() -> None:
     claim = json.loads((recordings()[0] / MEANING).read_text())["claims/gang-22222222/0/0/1"]
     name = parse(claim["machine"])
-    assert isinstance(name, Name)
+    assert isinstance(name, LocalMachineName)
     assert (name.scope, str(name.key), name.worker, name.epoch) == ("demo|1", "gang-22222222/0/0", 1, 1)
     assert claim["machine"] == MACHINE
 

@@ -8,7 +8,7 @@ import msgspec
 
 from bastion.model.codec import decode, encode
 from bastion.model.stored.gpu_facts import GPUS_MAX, WORDS_MAX, XIDS_MAX, Gpu, Xid, blame, line
-from bastion.model.stored.records import PAPER_BYTES_MAX, Facts
+from bastion.model.stored.records import RECORD_BYTES_MAX, Facts
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GPU = Gpu(
@@ -54,5 +54,5 @@ def test_the_facts_of_the_largest_worker_can_be_read_back() -> None:
         for n in range(GPUS_MAX)
     ]
     facts = Facts(phase="running", machine="m" * 500, message="\x01" * 2048, gpus=gpus)
-    assert len(encode(facts)) <= PAPER_BYTES_MAX
+    assert len(encode(facts)) <= RECORD_BYTES_MAX
     assert decode(encode(facts), Facts, "facts") == facts

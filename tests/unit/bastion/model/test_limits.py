@@ -13,10 +13,10 @@ from bastion.model.codec import encode
 from bastion.model.errors import RecordError
 from bastion.model.interfaces import Stat
 from bastion.model.settings import config
-from bastion.model.settings.tables import Limits
-from bastion.model.settings.user_limits import Crowd, too_much
+from bastion.model.settings.tables import UserLimits
+from bastion.model.settings.user_limits import RequestCounters, too_much
 from bastion.model.state.state import Cause, JobState, State
-from bastion.model.state.user_counters import Census
+from bastion.model.state.user_counters import UserCounters
 from bastion.model.stored.events import (
     Exited,
     FileBroken,
@@ -130,11 +130,11 @@ def test_limits_that_make_no_sense_are_refused(wrong: str) -> None:
 
 
 def test_the_defaults_let_a_hundred_thousand_jobs_wait() -> None:
-    census = Census()
+    census = UserCounters()
     for number in range(100_000):
-        assert too_much(census, f"u{number % 5}", 1, Limits()) == ""
+        assert too_much(census, f"u{number % 5}", 1, UserLimits()) == ""
         census.enter(f"u{number % 5}", 1)
-    assert "u0 has 20000 jobs" in too_much(census, "u0", 1, Limits())
+    assert "u0 has 20000 jobs" in too_much(census, "u0", 1, UserLimits())
 
 
 # What a user may send
@@ -253,8 +253,8 @@ def test_what_was_written_in_anothers_name_counts_as_its_writers_also_after_a_re
     assert state.sent
     assert state.sent.users == {"eve": 300, "bob": 20}
     restarted = msgspec.json.decode(encode(state), type=State)
-    limits = Limits(requests_per_user=2, request_bytes_per_user=300)
-    told = {user: Crowd(restarted).too_many(user, restarted, NOON, limits) for user in ("eve", "bob")}
+    limits = UserLimits(requests_per_user=2, request_bytes_per_user=300)
+    told = {user: RequestCounters(restarted).too_many(user, restarted, NOON, limits) for user in ("eve", "bob")}
     assert told["eve"].startswith("eve has sent 2 requests today")
     assert told["bob"] == ""
 

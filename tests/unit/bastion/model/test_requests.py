@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bastion.model.codec import encode
-from bastion.model.errors import BastionError, Newer, RecordError, SpecError
+from bastion.model.errors import BastionError, NewerVersion, RecordError, SpecError
 from bastion.model.job.spec import SPEC as SPEC_SCHEMA
 from bastion.model.job.spec import BundleRef, Provenance
 from bastion.model.job.spec_changes import Changes
@@ -70,9 +70,9 @@ def test_what_a_client_writes_is_read(request_: Request) -> None:
         (b'{"kind": "update", "job": "j", "changes": {"command": ["x"]}}', RecordError, "come together"),
         (b'{"kind": "update", "job": "j", "changes": {"max_tries": null}}', RecordError, "max_tries"),
         (_submit(surprise=1), RecordError, "surprise"),
-        (_submit(schema=2), Newer, "upgrade"),
-        (_submit(schema=2, kind="unheard of"), Newer, "upgrade"),
-        (_submit(spec={**SPEC, "schema": NEWER}), Newer, "upgrade"),
+        (_submit(schema=2), NewerVersion, "upgrade"),
+        (_submit(schema=2, kind="unheard of"), NewerVersion, "upgrade"),
+        (_submit(spec={**SPEC, "schema": NEWER}), NewerVersion, "upgrade"),
         (_submit(spec={**SPEC, "priority": "high"}), SpecError, "priority"),
         (_submit(spec={**SPEC, "replicas": 10**400}), SpecError, "replicas"),
         (b" " * (REQUEST_BYTES_MAX + 1), RecordError, "at most"),

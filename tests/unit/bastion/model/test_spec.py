@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bastion.model.codec import encode
-from bastion.model.errors import Newer, SpecError
+from bastion.model.errors import NewerVersion, SpecError
 from bastion.model.job.command_rules import IDENTITY
 from bastion.model.job.spec import (
     COUNT_MAX,
@@ -150,12 +150,12 @@ def test_text_that_is_no_spec_is_refused(text: str | bytes, complaint: str) -> N
 
 
 def test_a_newer_spec_asks_for_an_upgrade_whatever_else_it_holds() -> None:
-    with pytest.raises(Newer, match="upgrade"):
+    with pytest.raises(NewerVersion, match="upgrade"):
         deserialize_jobspec(f'{{"schema": {SPEC + 1}, "unheard": "of"}}')
 
 
 def test_a_spec_that_says_a_later_schema_is_refused_though_all_of_it_is_known() -> None:
-    with pytest.raises(Newer, match="upgrade"):
+    with pytest.raises(NewerVersion, match="upgrade"):
         deserialize_jobspec(json.dumps({**SMALL, "schema": SPEC + 1}))
 
 

@@ -85,7 +85,7 @@ def test_usage_goes_by_what_was_given(known: int) -> None:
         ledger.take(record)
     ledger.close()
     held = ledger.entries[WISH.project].held
-    assert {kind: sum(meter.sums) / 3.6e9 for kind, meter in held.items()} == {"v5p": 6.0, "v4": 4.0}
+    assert {kind: sum(integral.sums) / 3.6e9 for kind, integral in held.items()} == {"v5p": 6.0, "v4": 4.0}
 
 
 def test_a_spec_with_alternatives_is_the_same_after_a_journey() -> None:

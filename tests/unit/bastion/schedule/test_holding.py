@@ -44,19 +44,19 @@ def live(state: State) -> tuple[Job, Attempt]:
     return state.jobs["j"], attempt
 
 
-def board_hold(state: State, lineup: PendingJobs, now: datetime = NOON) -> Holding:
-    return lineup.bring_up(state, QUOTA, now).holds["j", 0]
+def board_hold(state: State, pending: PendingJobs, now: datetime = NOON) -> Holding:
+    return pending.bring_up(state, QUOTA, now).holds["j", 0]
 
 
 def test_what_is_held_by_who_left_is_in_the_name_of_nobody_that_has_a_share() -> None:
     state, quota = running(), Quota(tiers=({"v4": 8},), members={"nlp": ("eve",)})
     project = state.jobs["j"].project
-    lineup = PendingJobs()
-    assert lineup.bring_up(state, quota, NOON).holds["j", 0].project == f"{project} (members who left)"
+    pending = PendingJobs()
+    assert pending.bring_up(state, quota, NOON).holds["j", 0].project == f"{project} (members who left)"
     assert (
-        lineup.bring_up(state, quota, NOON, LEFT - 1).holds["j", 0].project == project
+        pending.bring_up(state, quota, NOON, LEFT - 1).holds["j", 0].project == project
     )  # as of before, and for axlearn
-    assert lineup.bring_up(state, QUOTA, NOON).holds["j", 0].project == project
+    assert pending.bring_up(state, QUOTA, NOON).holds["j", 0].project == project
 
 
 def stop(**fields: Any) -> Stopping:
@@ -121,24 +121,24 @@ def test_a_checkpoint_of_before_the_attempt_saves_nothing_of_it() -> None:
 
 
 def test_the_policy_is_told_of_checkpoints_limits_and_past_stops() -> None:
-    state, lineup = running(time_limit_s=3600.0), PendingJobs()
-    assert (board_hold(state, lineup).saved, board_hold(state, lineup).stops) == (None, 0)
+    state, pending = running(time_limit_s=3600.0), PendingJobs()
+    assert (board_hold(state, pending).saved, board_hold(state, pending).stops) == (None, 0)
 
     def happens(*events: AnyEvent) -> None:
         for event in events:
             apply(state, event, 1, 0)
-            lineup.note(state, event)
+            pending.note(state, event)
 
     happens(Saved(**AT, at=after(60), every_s=30.0))
-    told = board_hold(state, lineup)
+    told = board_hold(state, pending)
     assert (told.saved, told.every_s, told.until, told.stops) == (after(60), 30.0, after(3600), 0)
     happens(Updated(request="q", user="u", job="j", changes=Changes(time_limit_s=7200.0)))
-    assert board_hold(state, lineup).until == after(7200)
+    assert board_hold(state, pending).until == after(7200)
     happens(stop(), *ended(Cause.PREEMPTED))
-    want = lineup.bring_up(state, QUOTA, NOON).wants["j"]
+    want = pending.bring_up(state, QUOTA, NOON).wants["j"]
     assert (want.stops, want.stopped, want.time_limit_s) == (1, NOON, 7200.0)
     happens(Started(**{**AT, "attempt": 1}, runner="local", tier=0, workers=1))
-    told = board_hold(state, lineup)
+    told = board_hold(state, pending)
     assert (told.saved, told.every_s, told.stops) == (None, None, 1), "a new attempt has to save by itself"
     assert told == board_hold(state, PendingJobs())
 

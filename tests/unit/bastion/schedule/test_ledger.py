@@ -30,7 +30,7 @@ from bastion.model.stored.events import (
     Stopping,
     Submitted,
 )
-from bastion.model.stored.journal_object import Holes, JournalObject
+from bastion.model.stored.journal_object import Gaps, JournalObject
 from bastion.schedule.ledger import BY, Ledger
 from bastion.schedule.ledger_table import entry_lines, total_line
 from bastion.schedule.time_integral import TimeIntegral, Window
@@ -210,7 +210,7 @@ def told(ledger: Ledger) -> dict[str, tuple[Any, ...]]:
     return {
         name: (
             entry.jobs,
-            {kind: sum(meter.sums) for kind, meter in entry.held.items() if sum(meter.sums)},
+            {kind: sum(integral.sums) for kind, integral in entry.held.items() if sum(integral.sums)},
             sorted(entry.waits),
             entry.suffered,
             entry.caused,
@@ -255,7 +255,9 @@ def test_a_snapshot_from_before_the_window_is_as_good_as_the_whole_journal(seed:
     whole, rest = added_up(story.records, window, by), added_up(story.records[cut:], window, by, state)
 
     assert told(rest) == told(whole) == counted(story, window, by)
-    assert {key: meter.sums for key, meter in rest.pool.items()} == {k: meter.sums for k, meter in whole.pool.items()}
+    assert {key: integral.sums for key, integral in rest.capacity.items()} == {
+        k: integral.sums for k, integral in whole.capacity.items()
+    }
 
 
 @given(
@@ -266,18 +268,18 @@ def test_a_snapshot_from_before_the_window_is_as_good_as_the_whole_journal(seed:
 )
 def test_a_meter_sums_each_part_exactly(changes: list[tuple[int, int]], since: int, length: int, parts: int) -> None:
     window = Window(NOON + since * MICROSECOND, NOON + (since + length) * MICROSECOND, parts)
-    meter = TimeIntegral(window)
+    integral = TimeIntegral(window)
     for moment, amount in sorted(changes):
-        meter.add(window.place(NOON + moment * MICROSECOND), amount)
-    meter.advance(window.length)
+        integral.add(window.place(NOON + moment * MICROSECOND), amount)
+    integral.advance(window.length)
 
     levels = [sum(amount for moment, amount in changes if moment <= now) for now in range(since, since + length)]
     edges = [window.edge(part) for part in range(parts + 1)]
-    assert meter.sums == [sum(levels[edges[part] : edges[part + 1]]) for part in range(parts)]
+    assert integral.sums == [sum(levels[edges[part] : edges[part + 1]]) for part in range(parts)]
 
 
-def added(world: World, window: Window, by: str, holes: Holes | None = None) -> Ledger:
-    return read_ledger(world.bucket, window, BY[by], world.tasks.map, holes or Holes())
+def added(world: World, window: Window, by: str, holes: Gaps | None = None) -> Ledger:
+    return read_ledger(world.bucket, window, BY[by], world.tasks.map, holes or Gaps())
 
 
 def test_jobs_without_an_entry_are_left_out_and_what_waits_for_them_is_not() -> None:
@@ -355,7 +357,7 @@ def test_reading_begins_at_the_snapshot_and_ends_with_the_window() -> None:
 
 
 def test_a_hole_in_the_journal_is_named_and_nobody_has_less_than_nothing() -> None:
-    world, holes = World(), Holes()
+    world, holes = World(), Gaps()
     lost = world.runs(world.submitted("a" * 32, name="lost", resources={"v4": 2}))
     kept = world.runs(world.submitted("b" * 32, name="kept", resources={"v4": 1}))
     world.clock.now = 3_600

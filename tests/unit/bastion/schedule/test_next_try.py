@@ -16,9 +16,9 @@ from bastion.model.stored.requests import Hold, Pause, Resume, Update
 from bastion.quota.demand import KEPT, RULES
 from bastion.quota.quota import Quota
 from bastion.schedule.held_work import KEEP
-from bastion.schedule.plan import pool_of
+from bastion.schedule.plan import current_capacity
 from bastion.schedule.replay import DecisionDifference, replayed
-from bastion.schedule.usage import Use, usage
+from bastion.schedule.usage import ProjectUsage, usage
 from tests.support.town import HALVES, Town
 
 CONFIG = 'admins = ["root"]\nreclaim_delay = 5\n'
@@ -51,7 +51,7 @@ def fail(town: Town, key: AttemptKey) -> None:
     assert town.job(key.job).tasks[0].attempts[key.attempt].cause is Cause.CODE
 
 
-def shown(town: Town) -> list[Use]:
+def shown(town: Town) -> list[ProjectUsage]:
     return usage(town.bastion.journal.state, town.bastion.inputs.quota or Quota.open())
 
 
@@ -192,7 +192,7 @@ def test_decisions_of_before_kept_nothing_and_are_taken_again_so(monkeypatch: py
 def test_what_is_kept_counts_as_held_no_more_than_there_is_room_for_it() -> None:
     town, _, _ = crowded(PAUSE, (layout.CONFIG, CONFIG), (layout.QUOTA, HALVES))
     state = town.bastion.journal.state
-    assert pool_of(state, town.bastion.inputs).total() == {"v4": 4}
+    assert current_capacity(state, town.bastion.inputs).total() == {"v4": 4}
     assert [(use.project, use.used, use.borrowed) for use in shown(town)] == [("nlp", 4, 2), ("vision", 0, 0)]
     state.capacity["local"] = {"v4": 3}
     assert [(use.project, use.used) for use in shown(town)] == [("nlp", 0), ("vision", 0)]

@@ -14,7 +14,7 @@ from bastion.model.stored.events import CapacityChanged
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
 from bastion.quota.tiers import Capacity
-from bastion.schedule.capacity import pool
+from bastion.schedule.capacity import capacity_of
 from bastion.schedule.runner_choice import RunnerChoice, places
 from tests.support.doors import HandRunner, folded
 from tests.support.town import Town
@@ -60,7 +60,7 @@ def test_the_settings_name_a_runner_for_each_tier_and_the_last_one_for_all_furth
 
 def test_a_side_begins_where_any_kind_changes_its_runner() -> None:
     rows = {"h100": ("a", "a", "b"), "v4": ("a",), "gpu-l4-1": ("a", "b", "b", "a")}
-    assert RunnerChoice(offers={}, capacity={}, placed=rows).walls == (1, 2, 3)
+    assert RunnerChoice(offers={}, capacity={}, placed=rows).partition_starts == (1, 2, 3)
 
 
 SLURM = frozenset({"h100", "l4", "cpu", "memory"})
@@ -119,8 +119,8 @@ def sided() -> RunnerChoice:
 
 def test_each_side_is_bounded_by_its_own_runner_and_who_gives_on_both_gives_to_the_better_one_first() -> None:
     tiers = {"h100": 32, "v4": 32, "cpu": 100}, {"h100": 64, "v4": 32, "l4": 8, "cpu": 100}
-    found = pool(Quota(tiers=tiers), sided(), frozenset())
-    assert found.walls == (1,)
+    found = capacity_of(Quota(tiers=tiers), sided(), frozenset())
+    assert found.partition_starts == (1,)
     first, second = ({kind: n for kind, n in tier.items() if n} for tier in found.tiers)
     assert first == {"h100": 16, "v4": 32, "cpu": 64, "memory": 8}
     assert second == {"h100": 64, "v4": 8, "l4": 8, "cpu": 100}
@@ -131,16 +131,16 @@ def test_a_table_makes_the_tiers_that_the_quota_file_has_not() -> None:
     there = RunnerChoice(
         offers={name: frozenset(held) for name, held in both.items()}, capacity=both, placed={"h100": ["near", "far"]}
     )
-    assert pool(Quota.open(), there, frozenset()) == Capacity(({"h100": 16}, {"h100": 8}), (1,))
-    assert pool(Quota(tiers=({"h100": 99},)), there, frozenset()) == Capacity(({"h100": 16}, {}), (1,))
+    assert capacity_of(Quota.open(), there, frozenset()) == Capacity(({"h100": 16}, {"h100": 8}), (1,))
+    assert capacity_of(Quota(tiers=({"h100": 99},)), there, frozenset()) == Capacity(({"h100": 16}, {}), (1,))
 
 
 def test_what_a_blind_runner_gives_alone_is_shut_on_its_side_where_another_side_has_such() -> None:
     quota = Quota(tiers=({"h100": 16, "v4": 8}, {"h100": 64}))
-    assert pool(quota, sided(), frozenset({"near", "tpu"})).shut == ({"h100"}, frozenset())
-    assert pool(quota, sided(), frozenset({"gce"})).shut == (frozenset(), {"h100"})
-    assert pool(quota, sided(), frozenset({"tpu"})).shut == (frozenset(), frozenset())
-    assert pool(quota, sided(), frozenset({"near", "gce"})).shut == (frozenset(), frozenset())
+    assert capacity_of(quota, sided(), frozenset({"near", "tpu"})).shut == ({"h100"}, frozenset())
+    assert capacity_of(quota, sided(), frozenset({"gce"})).shut == (frozenset(), {"h100"})
+    assert capacity_of(quota, sided(), frozenset({"tpu"})).shut == (frozenset(), frozenset())
+    assert capacity_of(quota, sided(), frozenset({"near", "gce"})).shut == (frozenset(), frozenset())
 
 
 def test_a_shape_is_asked_of_the_runner_of_each_tier_that_a_job_takes() -> None:

@@ -25,12 +25,12 @@ from bastion.model.stored.events import (
     Voided,
     Waiting,
 )
-from bastion.quota.demand import Knobs
+from bastion.quota.demand import PolicySettings
 from bastion.quota.quota import Quota
-from bastion.schedule.plan import INDIFFERENT, Inputs, knobs, plan
+from bastion.schedule.plan import INDIFFERENT, DecisionInputs, plan, policy_settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-INPUTS = Inputs(quota=Quota.open(), config=Config())
+INPUTS = DecisionInputs(quota=Quota.open(), config=Config())
 
 
 def submitted(name: str, *, v4: int, **fields: int) -> Submitted:
@@ -62,12 +62,14 @@ LATER: tuple[AnyEvent, ...] = (
 )
 
 
-def test_every_knob_is_the_setting_of_its_name() -> None:
-    names = [knob.name.removesuffix("_s") for knob in dataclasses.fields(Knobs) if knob.name != "rules"]
+def test_every_setting_of_the_policy_is_the_one_of_its_name() -> None:
+    names = [
+        setting.name.removesuffix("_s") for setting in dataclasses.fields(PolicySettings) if setting.name != "rules"
+    ]
     settings = {name: 1.0 + n for n, name in enumerate(names)}
-    found = dataclasses.asdict(knobs(Config(**settings), rules=1))
+    found = dataclasses.asdict(policy_settings(Config(**settings), rules=1))
     assert found == {f"{name}_s": value for name, value in settings.items()} | {"rules": 1}
-    assert knobs(Config()) == Knobs()
+    assert policy_settings(Config()) == PolicySettings()
 
 
 def test_an_event_that_is_indifferent_changes_no_word_of_the_answer() -> None:

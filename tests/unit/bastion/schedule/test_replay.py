@@ -19,7 +19,7 @@ from bastion.model.version import VERSION
 from bastion.quota.demand import LEFT, RULES
 from bastion.quota.resources import Resources
 from bastion.schedule import decision_record
-from bastion.schedule.replay import DecisionDifference, Replayed, replayed
+from bastion.schedule.replay import DecisionDifference, RepeatedDecision, replayed
 from tests.support.bench import QUOTA
 from tests.support.doors import HandRunner
 from tests.support.town import HALVES, Town
@@ -63,7 +63,7 @@ def records(town: Town) -> list[JournalObject]:
     return list(objects(town.bucket.inner, 0))
 
 
-def again(found: list[JournalObject]) -> list[Replayed]:
+def again(found: list[JournalObject]) -> list[RepeatedDecision]:
     return list(replayed(State(), found, len(found)))
 
 

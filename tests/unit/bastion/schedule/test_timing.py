@@ -18,7 +18,7 @@ from bastion.model.stored.events import JobRejected, RequestRejected, Started, S
 from bastion.model.stored.requests import Hold, Pause, Update
 from bastion.quota.demand import CLASSES
 from bastion.quota.quota import Quota
-from bastion.schedule.eligibility import Eligibility, Obstacle, gate
+from bastion.schedule.eligibility import Eligibility, Obstacle, eligibility_of
 from bastion.schedule.pending import hold, want
 from tests.support.town import Town
 from tests.support.world import NOON, spec
@@ -294,9 +294,9 @@ def test_the_gate_says_what_keeps_a_job_back_and_until_when() -> None:
     job = town.submits(begin=at(100), max_parallel=1, count=2)
     town.ticks()
     state, found = town.bastion.journal.state, town.job(job)
-    assert gate(state, found, Quota.open(), at(99)) == Eligibility(0, Obstacle.BEGIN, at(100))
-    assert gate(state, found, Quota.open(), at(100)) == Eligibility(1, Obstacle.NONE, None)
-    assert gate(state, found, Quota(tiers=({},)), at(100)) == Eligibility(0, Obstacle.BARRED, None)
+    assert eligibility_of(state, found, Quota.open(), at(99)) == Eligibility(0, Obstacle.BEGIN, at(100))
+    assert eligibility_of(state, found, Quota.open(), at(100)) == Eligibility(1, Obstacle.NONE, None)
+    assert eligibility_of(state, found, Quota(tiers=({},)), at(100)) == Eligibility(0, Obstacle.BARRED, None)
 
 
 def test_a_class_that_was_not_granted_is_refused_and_one_that_is_taken_back_waits() -> None:

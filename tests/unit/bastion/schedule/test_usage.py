@@ -8,7 +8,7 @@ from bastion.model.state.state import Attempt, AttemptState, Job, JobState, Stat
 from bastion.quota.quota import Quota
 from bastion.quota.quota_file import parse
 from bastion.schedule.quota_impact import affected, left
-from bastion.schedule.usage import Use, usage
+from bastion.schedule.usage import ProjectUsage, usage
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 QUOTA = """
@@ -44,14 +44,14 @@ def job(name: str, project: str, user: str, amount: int, *, running: bool) -> Jo
 def test_what_is_held_beyond_the_share_is_borrowed() -> None:
     rows = usage(state(job("a", "nlp", "alice", 6, running=True)), parse(QUOTA))
     assert rows == [
-        Use(project="nlp", kind="v4", share=4, used=6, borrowed=2),
-        Use(project="vision", kind="v4", share=4, used=0, borrowed=0),
+        ProjectUsage(project="nlp", kind="v4", share=4, used=6, borrowed=2),
+        ProjectUsage(project="vision", kind="v4", share=4, used=0, borrowed=0),
     ]
 
 
 def test_without_a_quota_nothing_is_borrowed() -> None:
     rows = usage(state(job("a", "default", "alice", 6, running=True)), Quota.open())
-    assert rows == [Use(project="default", kind="v4", share=0, used=6, borrowed=0)]
+    assert rows == [ProjectUsage(project="default", kind="v4", share=0, used=6, borrowed=0)]
 
 
 def test_waiting_jobs_use_nothing() -> None:
@@ -66,9 +66,9 @@ def test_what_those_hold_who_left_is_borrowed_and_none_of_their_projects_use() -
         state(job("a", "nlp", "alice", 3, running=True), job("c", "nlp", "carol", 4, running=True)), WITHOUT_ALICE
     )
     assert rows == [
-        Use(project="nlp", kind="v4", share=4, used=4, borrowed=0),
-        Use(project="nlp (members who left)", kind="v4", share=0, used=3, borrowed=3),
-        Use(project="vision", kind="v4", share=4, used=0, borrowed=0),
+        ProjectUsage(project="nlp", kind="v4", share=4, used=4, borrowed=0),
+        ProjectUsage(project="nlp (members who left)", kind="v4", share=0, used=3, borrowed=3),
+        ProjectUsage(project="vision", kind="v4", share=4, used=0, borrowed=0),
     ]
 
 

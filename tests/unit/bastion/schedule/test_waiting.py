@@ -24,12 +24,12 @@ from bastion.quota.demand import Schedule, Start, Stop
 from bastion.quota.quota import Quota
 from bastion.quota.quota_file import parse
 from bastion.quota.tiers import Capacity
-from bastion.schedule.plan import Inputs, dropped, plan, pool_of, starts, stops, waiting_tasks
+from bastion.schedule.plan import DecisionInputs, current_capacity, dropped, plan, starts, stops, waiting_tasks
 from tests.support.doors import folded
 from tests.support.world import NOON, spec
 
-OPEN = Inputs(quota=Quota.open(), config=Config())
-SHARED = Inputs(
+OPEN = DecisionInputs(quota=Quota.open(), config=Config())
+SHARED = DecisionInputs(
     quota=parse("""
 [toml-schema]
 version = "1"
@@ -64,7 +64,7 @@ def failed(job: str, task: int = 0, ready: float = 60.0) -> list[AnyEvent]:
     ]
 
 
-def started(state: State, inputs: Inputs = OPEN) -> list[tuple[str, int, int]]:
+def started(state: State, inputs: DecisionInputs = OPEN) -> list[tuple[str, int, int]]:
     answer = plan(state, inputs, NOON)
     seats = dict.fromkeys(answer.schedule.starts, ("local", 1))
     events = list(starts(state, answer.schedule, seats, NOON))
@@ -146,9 +146,9 @@ def test_a_borrower_is_stopped_with_its_grace_for_whom_it_was_promised() -> None
     folded(event, state=state)
     assert list(state.reclaims) == ["owed"]
     assert list(dropped(state, SHARED)) == []
-    away = Inputs(quota=parse('[toml-schema]\nversion = "1"\n[total_resources]\nv4 = 8\n'), config=Config())
+    away = DecisionInputs(quota=parse('[toml-schema]\nversion = "1"\n[total_resources]\nv4 = 8\n'), config=Config())
     assert [event.job for event in dropped(state, away)] == ["owed"]
-    assert list(dropped(state, Inputs(quota=None, config=Config()))) == []
+    assert list(dropped(state, DecisionInputs(quota=None, config=Config()))) == []
 
 
 def test_the_answer_becomes_events_in_its_order() -> None:
@@ -165,7 +165,7 @@ def test_the_answer_becomes_events_in_its_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quota", "reported", "pool"),
+    ("quota", "reported", "capacity"),
     [
         (Quota.open(), {"v4": 4}, {"v4": 4}),
         (Quota(tiers=({"v4": 8},)), {"v4": 4}, {"v4": 4}),
@@ -173,7 +173,7 @@ def test_the_answer_becomes_events_in_its_order() -> None:
     ],
 )
 def test_the_pool_is_the_smaller_of_what_is_promised_and_what_is_there(
-    quota: Quota, reported: dict[str, int], pool: dict[str, int]
+    quota: Quota, reported: dict[str, int], capacity: dict[str, int]
 ) -> None:
     state = folded(CapacityChanged(runner="local", resources=reported))
-    assert pool_of(state, Inputs(quota=quota, config=Config())) == Capacity((pool,))
+    assert current_capacity(state, DecisionInputs(quota=quota, config=Config())) == Capacity((capacity,))

@@ -9,17 +9,17 @@ import pytest
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import TooLarge
-from bastion.model.interfaces import Bucket, Stat, Stored
+from bastion.model.interfaces import Bucket, Stat, StoredObject
 from bastion.model.stored.requests import REQUEST_BYTES_MAX, Cancel, Request, Submit
 from bastion.service import request_reader
-from bastion.service.received_request import Authors
+from bastion.service.received_request import RequestAuthors
 from bastion.stores.memory import MemoryBucket
 from tests.support.doors import memory
 from tests.support.world import NOON, spec
 
 ACCOUNTS = {"root": 0, "alice": 1001, "bob": 1002, "keeper": 500}
 NAMES = {number: name for name, number in ACCOUNTS.items()}
-AUTHORS = Authors(own=500, number_of=ACCOUNTS.get, name_of=NAMES.__getitem__)
+AUTHORS = RequestAuthors(own=500, number_of=ACCOUNTS.get, name_of=NAMES.__getitem__)
 ID = "r" * 32
 
 
@@ -30,7 +30,7 @@ class Owned:
     owner: int | None
     inner: MemoryBucket = field(default_factory=memory)
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         try:
             return replace(self.inner.read(key, limit), owner=self.owner)
         except TooLarge as error:
@@ -38,7 +38,7 @@ class Owned:
             raise
 
 
-def read(user: str, owner: int | None, data: bytes, authors: Authors = AUTHORS) -> request_reader.Letter:
+def read(user: str, owner: int | None, data: bytes, authors: RequestAuthors = AUTHORS) -> request_reader.Letter:
     """What comes of a request in this user's name that this account wrote."""
     here, key = Owned(owner), layout.request(user, ID)
     here.inner.create(key, data)

@@ -12,7 +12,7 @@ import pytest
 from bastion.journal.leadership import LeaderTime
 from bastion.model import layout
 from bastion.model.codec import decode
-from bastion.model.errors import BucketError, OffTime
+from bastion.model.errors import BucketError, ClockMismatch
 from bastion.model.interfaces import Stat
 from bastion.model.stored.events import Epoch
 from bastion.model.stored.records import ClockNote
@@ -75,7 +75,7 @@ def test_a_clock_that_is_more_than_a_minute_off_takes_no_epoch(off_s: float, beg
         bastion = loop.begin(town.doors(), ME, 1.0)
         assert bastion.time.now() == town.clock.wall() + timedelta(seconds=off_s), "it goes by the store's time"
     else:
-        with pytest.raises(OffTime, match=r"the clock of this machine is .* the store's"):
+        with pytest.raises(ClockMismatch, match=r"the clock of this machine is .* the store's"):
             loop.begin(town.doors(), ME, 1.0)
     assert town.epochs() == ([1] if begins else [])
 
@@ -120,7 +120,9 @@ def test_a_journal_that_is_ahead_of_the_store_is_not_followed() -> None:
     town.dated.off_s = -DAYS
     town.clock.now -= DAYS  # both are right now, and were three days ahead
     town.dated.off_s = 0.0
-    with pytest.raises(OffTime, match=r"the journal's time is 3d ahead .*; bastion doctor .* recover --heal_time"):
+    with pytest.raises(
+        ClockMismatch, match=r"the journal's time is 3d ahead .*; bastion doctor .* recover --heal_time"
+    ):
         loop.begin(town.doors(), ME, 1.0)
 
 

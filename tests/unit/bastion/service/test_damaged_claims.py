@@ -8,10 +8,10 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.interfaces import Sight
+from bastion.model.interfaces import MachineExistence
 from bastion.model.state.state import AttemptState
 from bastion.model.stored.records import Claim, Facts
-from bastion.service.observations import ClaimRead, FactsRead, Trouble
+from bastion.service.observations import ClaimRead, FactsRead, UnreadableObject
 from tests.support.yard import KEY, Yard, claim, stop
 
 
@@ -36,14 +36,14 @@ def test_the_workers_facts_name_its_machine(workers: int, stopping: bool) -> Non
     assert [one.claim.machine for one in seen] == ["m"]
     yard.takes_in(list(seen))
     yard.runner.loses("m")
-    yard.runner.sights["m"] = Sight.GONE
+    yard.runner.sights["m"] = MachineExistence.GONE
     assert FactsRead(KEY, 0, Facts(phase="running", machine="m"), gone=True) in yard.turn()
 
 
 def test_where_a_worker_of_a_gang_can_be_reached_no_facts_tell() -> None:
     yard = damaged(2, facts=TOLD)
     [trouble] = yard.turn()
-    assert isinstance(trouble, Trouble)
+    assert isinstance(trouble, UnreadableObject)
     yard.folds(claim(worker=1, machine="n"))
     attempt = yard.state.attempt(KEY)
     assert attempt is not None
@@ -55,7 +55,7 @@ def test_without_them_each_turn_says_what_to_do_by_hand(facts: bytes | None) -> 
     yard = damaged(stopping=True, facts=facts)
     for _ in range(3):
         [trouble] = yard.turn()
-        assert isinstance(trouble, Trouble)
+        assert isinstance(trouble, UnreadableObject)
         said, _, by_hand = trouble.what.partition("; once no machine of this worker is left, replace it by ")
         assert f"{layout.claim(KEY, 0)} cannot be read" in said
     assert yard.deletes() == []
@@ -68,14 +68,14 @@ def test_also_while_it_is_looked_for_ever_less_often() -> None:
     yard = damaged()
     yard.runner.loses("m")
     for _ in range(300):
-        assert [type(seen) for seen in yard.turn()] == [Trouble]
+        assert [type(seen) for seen in yard.turn()] == [UnreadableObject]
         yard.clock.now += 1
 
 
 def test_facts_that_are_damaged_are_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     yard = Yard(claim())
     yard.bucket.inner.create(layout.facts(KEY, 0), b"rubbish")
-    yard.runner.sights["m"] = Sight.GONE
+    yard.runner.sights["m"] = MachineExistence.GONE
     with caplog.at_level(logging.WARNING, "bastion"):
         assert yard.turn() == [FactsRead(KEY, 0, None, gone=True)]
     [line] = caplog.messages

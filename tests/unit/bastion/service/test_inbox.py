@@ -29,7 +29,7 @@ from bastion.model.stored.events import (
 from bastion.model.stored.requests import REQUEST_BYTES_MAX, Cancel, Hold, Release, Request, Submit, Top
 from bastion.quota.quota import Quota
 from bastion.quota.quota_file import parse
-from bastion.schedule.plan import Inputs
+from bastion.schedule.plan import DecisionInputs
 from bastion.service import request_reader
 from bastion.service.received_request import ReceivedRequest
 from bastion.service.request_handler import RequestHandler
@@ -48,7 +48,7 @@ blue = ["bob"]
 [project_resources.red]
 v4 = 0.5
 """)
-OPEN = Inputs(quota=Quota.open(), config=Config(admins=["root"]))
+OPEN = DecisionInputs(quota=Quota.open(), config=Config(admins=["root"]))
 
 
 def stat(user: str, number: int, at: float = 0.0) -> Stat:
@@ -59,7 +59,9 @@ def letter(request: Request, user: str = "alice", request_id: str = "r" * 32) ->
     return ReceivedRequest(layout.request(user, request_id), user, request_id, request)
 
 
-def judged(found: ReceivedRequest, state: State | None = None, inputs: Inputs = OPEN, *, all_read: bool = True) -> Any:
+def judged(
+    found: ReceivedRequest, state: State | None = None, inputs: DecisionInputs = OPEN, *, all_read: bool = True
+) -> Any:
     state = state or folded()
     return RequestHandler(state, inputs).event(found, all_read=all_read)
 
@@ -179,7 +181,7 @@ def test_what_waited_for_long_keeps_the_time_of_its_request_and_not_one_that_som
 
 def _rejected(wanted: JobSpec, *before: AnyEvent, quota: Quota | None = QUOTA, user: str = "alice") -> AnyEvent:
     state = folded(CapacityChanged(runner="local", resources={"v4": 8}), *before)
-    event: AnyEvent = judged(letter(Submit(spec=wanted), user), state, Inputs(quota=quota, config=Config()))
+    event: AnyEvent = judged(letter(Submit(spec=wanted), user), state, DecisionInputs(quota=quota, config=Config()))
     return event
 
 

@@ -10,7 +10,7 @@ from bastion.journal import snapshot
 from bastion.journal.leadership import PATIENCE_S
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.errors import Denied, Deposed, RecordError
+from bastion.model.errors import AccessDenied, LeadershipLost, RecordError
 from bastion.model.stored.events import Epoch
 from bastion.service import loop
 from bastion.service.loop import ThisBastion, stand_by, turn
@@ -84,7 +84,7 @@ def test_the_elder_of_two_is_deposed_at_its_next_word() -> None:
     town.begin().tick()
     town.submits()
     town.clock.now += 1
-    with pytest.raises(Deposed):
+    with pytest.raises(LeadershipLost):
         elder.tick()
 
 
@@ -95,7 +95,7 @@ def test_the_elder_of_two_is_deposed_by_the_status_even_if_it_has_nothing_to_wri
     town.begin()
     town.clock.now += 6
     elder.tick()
-    with pytest.raises(Deposed):
+    with pytest.raises(LeadershipLost):
         elder.tick()
 
 
@@ -123,7 +123,7 @@ def test_a_deposed_bastion_does_not_go_on() -> None:
     town.begin().tick()
     town.submits()
     town.clock.now += 1
-    with pytest.raises(Deposed):
+    with pytest.raises(LeadershipLost):
         turn(town.bastion)
 
 
@@ -167,7 +167,7 @@ def test_counts_are_of_tasks_and_made_anew_when_the_journal_grows() -> None:
 
 def _denied(verb: str, key: str) -> None:
     if (verb, key) == ("read", layout.journal(0)):
-        raise Denied(f"403 for {key}")
+        raise AccessDenied(f"403 for {key}")
 
 
 @pytest.mark.parametrize("hole", ["gone", "cut", "denied"])

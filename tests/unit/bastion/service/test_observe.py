@@ -21,7 +21,15 @@ from bastion.model.stored.events import (
     Voided,
 )
 from bastion.model.stored.records import Claim, Facts
-from bastion.service.observations import CapacityRead, ClaimRead, FactsRead, Sighting, Silent, Trouble, note
+from bastion.service.observations import (
+    CapacityRead,
+    ClaimRead,
+    FactsRead,
+    Sighting,
+    SilentWorker,
+    UnreadableObject,
+    note,
+)
 from tests.support.doors import folded
 from tests.support.world import NOON, spec
 
@@ -39,7 +47,7 @@ VOID = ClaimRead(KEY, 0, Claim(void=True, nonce="n"))
 RUNS = FactsRead(KEY, 0, Facts(phase="running", machine="m"))
 OK = FactsRead(KEY, 0, Facts(phase="ended", machine="m", cause=Cause.OK, exit_code=0, step=7, message="x" * 9999))
 NO_MORE = FactsRead(KEY, 0, None, gone=True)
-SILENT = Silent(KEY, 0, 50.0)
+SILENT = SilentWorker(KEY, 0, 50.0)
 
 CASES: list[tuple[list[AnyEvent], Sighting, list[type]]] = [
     (STARTED, CLAIM, [Claimed]),
@@ -61,7 +69,7 @@ CASES: list[tuple[list[AnyEvent], Sighting, list[type]]] = [
     (GONE, OK, []),
     (GONE, NO_MORE, []),
     *((ENDED, old, []) for old in (CLAIM, VOID, OK, NO_MORE, SILENT)),
-    *(([], unknown, []) for unknown in (CLAIM, VOID, OK, NO_MORE, SILENT, Trouble("what"))),
+    *(([], unknown, []) for unknown in (CLAIM, VOID, OK, NO_MORE, SILENT, UnreadableObject("what"))),
 ]
 
 

@@ -12,12 +12,12 @@ import pytest
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import AttemptKey, Machine, Sight
+from bastion.model.interfaces import AttemptKey, Machine, MachineExistence
 from bastion.model.state.state import Cause, State
 from bastion.model.stored.events import Exited, Gone, Started, Submitted
-from bastion.model.stored.records import Claim, Facts, Order, StopOrder, World
-from bastion.service.observations import ClaimRead, FactsRead, Trouble
-from bastion.service.reconcile import ASK_S, OVERTIME, PAPER_BYTES_MAX, STRAY_S
+from bastion.model.stored.records import Claim, Facts, Order, Peers, StopOrder
+from bastion.service.observations import ClaimRead, FactsRead, UnreadableObject
+from bastion.service.reconcile import ASK_S, OVERTIME, RECORD_BYTES_MAX, STRAY_S
 from bastion.service.spec_cache import SpecCache
 from tests.support.doors import HandRunner, fails, only
 from tests.support.world import NOON, spec
@@ -57,7 +57,7 @@ def test_what_is_listed_is_not_created_again() -> None:
 def test_a_creation_that_is_refused_is_asked_for_again_and_told() -> None:
     yard = Yard()
     yard.runner.refuses.add("create")
-    assert yard.turn() == [Trouble("create failed")]
+    assert yard.turn() == [UnreadableObject("create failed")]
     yard.runner.refuses.clear()
     yard.turns.specs = SpecCache(yard.bucket)  # who read one between the fence and the call would find nothing
     assert yard.turn() == []
@@ -80,7 +80,7 @@ def test_a_missing_spec_is_told_and_holds_up_no_other() -> None:
     yard.folds(Submitted(request="o", job="other", spec=spec()), Started(**other, runner="local", tier=0, workers=1))
     yard.turns.specs.keep("other", spec())
     [trouble] = yard.turn()
-    assert isinstance(trouble, Trouble)
+    assert isinstance(trouble, UnreadableObject)
     assert "the spec of j" in trouble.what
     assert yard.runner.calls == [("create", AttemptKey("other", 0, 0))]
 
@@ -162,15 +162,15 @@ def test_a_gang_is_told_its_world_when_all_are_there() -> None:
     yard.turn()
     yard.folds(claim("m0", 0))
     yard.turn()
-    assert not list(yard.bucket.list(layout.world(KEY)))
+    assert not list(yard.bucket.list(layout.peers(KEY)))
     yard.folds(claim("m1", 1))
     yard.runner.has("m0", KEY, 0)
     yard.runner.has("m1", KEY, 1)
     yard.turn()
-    assert [member.port for member in yard.record(layout.world(KEY), World).members] == [0, 1]
+    assert [member.port for member in yard.record(layout.peers(KEY), Peers).members] == [0, 1]
 
 
-@pytest.mark.parametrize("data", [b"rubbish", b'{"nonce": "n"}', b"{" + b" " * PAPER_BYTES_MAX + b"}"])
+@pytest.mark.parametrize("data", [b"rubbish", b'{"nonce": "n"}', b"{" + b" " * RECORD_BYTES_MAX + b"}"])
 @pytest.mark.parametrize("stopping", [True, False])
 def test_a_claim_that_cannot_be_read_is_trouble_and_no_void(data: bytes, stopping: bool) -> None:
     yard = Yard()
@@ -179,7 +179,7 @@ def test_a_claim_that_cannot_be_read_is_trouble_and_no_void(data: bytes, stoppin
     if stopping:
         yard.folds(stop())
     [seen] = yard.turn()
-    assert isinstance(seen, Trouble)
+    assert isinstance(seen, UnreadableObject)
     assert layout.claim(KEY, 0) in seen.what
     assert yard.deletes() == []
 
@@ -273,9 +273,9 @@ def test_gone_is_the_answer_to_a_direct_question_and_facts_are_read_after_it() -
     yard = Yard(claim())
     assert yard.turn() == []
     assert yard.runner.calls == [("look", "m")], "absence from a listing is no answer"
-    yard.runner.sights["m"] = Sight.BLIND
+    yard.runner.sights["m"] = MachineExistence.UNREACHABLE
     assert yard.turn() == []
-    yard.runner.sights["m"] = Sight.GONE
+    yard.runner.sights["m"] = MachineExistence.GONE
     yard.bucket.inner.write(
         layout.facts(KEY, 0), encode(Facts(phase="ended", machine="m", cause=Cause.OK, exit_code=0))
     )
@@ -288,16 +288,16 @@ def test_gone_is_the_answer_to_a_direct_question_and_facts_are_read_after_it() -
 
 def test_gone_waits_until_the_last_facts_could_be_read() -> None:
     yard = Yard(claim())
-    yard.runner.sights["m"] = Sight.GONE
+    yard.runner.sights["m"] = MachineExistence.GONE
     yard.bucket.faults = [fails]
     assert yard.turn() == []
     assert [type(seen) for seen in yard.turn()] == [FactsRead]
 
 
-@pytest.mark.parametrize("data", [None, b"rubbish", b" " * (PAPER_BYTES_MAX + 1)])
+@pytest.mark.parametrize("data", [None, b"rubbish", b" " * (RECORD_BYTES_MAX + 1)])
 def test_gone_without_facts_that_can_be_read_is_gone_all_the_same(data: bytes | None) -> None:
     yard = Yard(claim())
-    yard.runner.sights["m"] = Sight.GONE
+    yard.runner.sights["m"] = MachineExistence.GONE
     if data is not None:
         yard.bucket.inner.write(layout.facts(KEY, 0), data)
     assert yard.turn() == [FactsRead(KEY, 0, None, gone=True)]
@@ -399,5 +399,5 @@ def test_an_unknown_failure_of_one_attempt_is_told_and_does_not_stop_the_turn() 
     yard.bucket.faults = [breaks]
     yard.runner.has("stray", AttemptKey("unknown", 0, 0))
     [trouble] = yard.turn()
-    assert isinstance(trouble, Trouble)
+    assert isinstance(trouble, UnreadableObject)
     assert "stray" in yard.turns.strays

@@ -14,7 +14,7 @@ from bastion.schedule.lifecycle import FORMING
 from bastion.service import watchdog
 from bastion.service.reconcile import OVERTIME
 from bastion.service.task_results import BackgroundTask, RunnerSeen, SnapshotMade
-from bastion.service.watchdog import MARGIN, ServiceView, Vitals, Watchdog
+from bastion.service.watchdog import MARGIN, ServiceView, TickMeasurements, Watchdog
 from tests.support.doors import fails, folded
 from tests.support.town import Town
 from tests.support.world import NOON, spec
@@ -27,7 +27,7 @@ def submitted(job: str, **fields: Any) -> Submitted:
 
 def seen(state: State, after_s: float = 0.0, watchman: Watchdog | None = None, **more: Any) -> list[str]:
     """What a watchman says of this state so many seconds after noon."""
-    usual = {"runners": ["local"], "vitals": Vitals(decided=after_s), "due": False}
+    usual = {"runners": ["local"], "vitals": TickMeasurements(decided=after_s), "due": False}
     scene = ServiceView(state=state, now=NOON + timedelta(seconds=after_s), at=after_s, **{**usual, **more})
     return (watchman or Watchdog()).stalls(scene)
 
@@ -152,7 +152,7 @@ def test_a_snapshot_that_fails_again_and_again_is_named_until_it_is_made() -> No
 
 
 def test_a_slow_tick_is_named_for_a_while() -> None:
-    vitals = Vitals(decided=0, lag=(100.0, 42.0))
+    vitals = TickMeasurements(decided=0, lag=(100.0, 42.0))
     (line,) = seen(State(), 160, vitals=vitals)
     assert line.startswith("a tick took 42 s, 1 min ago")
     assert seen(State(), 100 + watchdog.LAG_SHOWN_S, vitals=vitals) == []
@@ -197,9 +197,9 @@ def test_a_job_that_the_schedule_does_not_know_is_named_and_there_is_none() -> N
     town.ticks(2)
     lineup, state = town.bastion._lineup, town.bastion.journal.state
     assert lineup.overlooked(state, NOON) == ()
-    lineup._board.wait_no_more(waiting[1])
+    lineup._index.wait_no_more(waiting[1])
     assert lineup.overlooked(state, NOON) == (waiting[1],)
-    (line,) = seen(state, vitals=Vitals(decided=0, overlooked=lineup.overlooked(state, NOON)))
+    (line,) = seen(state, vitals=TickMeasurements(decided=0, overlooked=lineup.overlooked(state, NOON)))
     assert line.startswith(f"1 jobs may start and are not considered, {waiting[1]} the first")
 
 

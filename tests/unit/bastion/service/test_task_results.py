@@ -8,11 +8,11 @@ from typing import Any, get_args
 import pytest
 
 from bastion.model.clocks import ClockReading
-from bastion.model.errors import BucketError, Deposed
+from bastion.model.errors import BucketError, LeadershipLost
 from bastion.model.stored.events import SightChanged
 from bastion.service.background_tasks import BackgroundTasks, then
 from bastion.service.maintenance import CLOCK_AGAIN_S
-from bastion.service.observations import Trouble
+from bastion.service.observations import UnreadableObject
 from bastion.service.task_results import (
     NAMES,
     AdminFilesRead,
@@ -44,9 +44,9 @@ SAMPLES: dict[type, TaskResult] = {
     JournalSound: JournalSound(),
     AdminFilesRead: AdminFilesRead(0.0, ()),
     BeatsRead: BeatsRead(0.0, {}, [], {}, []),
-    RunnerSeen: RunnerSeen("local", [Trouble("odd")]),
+    RunnerSeen: RunnerSeen("local", [UnreadableObject("odd")]),
     FoldersSwept: FoldersSwept("local"),
-    BuildsSeen: BuildsSeen([Trouble("odd")]),
+    BuildsSeen: BuildsSeen([UnreadableObject("odd")]),
     ClockReading: ClockReading(NOON, 0.0, 0.0, 0.0),
     SnapshotMade: SnapshotMade(7),
     ObjectsRemoved: ObjectsRemoved(),
@@ -121,8 +121,8 @@ def test_only_a_failed_reading_of_the_clock_is_repeated_before_it_is_due() -> No
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bastion_ends_whatever_task_learns_of_its_successor(kind: type[Any]) -> None:
     town = Town()
-    with pytest.raises(Deposed):
-        collects(town, task(kind), Deposed("another took over"))
+    with pytest.raises(LeadershipLost):
+        collects(town, task(kind), LeadershipLost("another took over"))
 
 
 def test_two_equal_tasks_never_run_at_once_and_those_of_two_runners_do() -> None:

@@ -6,11 +6,11 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.errors import Deposed, RunnerError
-from bastion.model.interfaces import AttemptKey, Sight
+from bastion.model.errors import LeadershipLost, RunnerError
+from bastion.model.interfaces import AttemptKey, MachineExistence
 from bastion.model.stored.records import Claim, Facts
 from bastion.platform.system import RandomIds
-from bastion.service.observations import ClaimRead, FactsRead, Sighting, Stray, Trouble
+from bastion.service.observations import ClaimRead, FactsRead, Sighting, Stray, UnreadableObject
 from bastion.service.reconcile import STRAY_S
 from bastion.stores.machine_seal import KeyedSeal, key_in
 from bastion.testing.fleets import sealing
@@ -39,7 +39,7 @@ def test_where_the_status_bears_it_out_the_bastion_is_deposed_before_anything_is
     yard = Yard()
     yard.runner.has("m", OTHER, epoch=4)
     yard.deposed = True
-    with pytest.raises(Deposed, match="epoch 4"):
+    with pytest.raises(LeadershipLost, match="epoch 4"):
         yard.turns.turn()
     assert yard.runner.calls == []
     assert yard.bucket.calls == []
@@ -110,11 +110,11 @@ def test_a_claim_that_names_a_machine_of_another_is_refused_in_each_turn() -> No
     yard.claimed("theirs")
     for _ in range(3):
         [trouble] = yard.turn()
-        assert isinstance(trouble, Trouble)
+        assert isinstance(trouble, UnreadableObject)
         assert f"{layout.claim(KEY, 0)} cannot be believed: it names 'theirs'" in trouble.what
         assert "replace it by" in trouble.what
     yard.folds(stop())
-    assert [type(seen) for seen in yard.turn()] == [Trouble]
+    assert [type(seen) for seen in yard.turn()] == [UnreadableObject]
     assert yard.deletes() == []
 
 
@@ -124,14 +124,14 @@ def test_beside_such_a_claim_the_workers_own_facts_tell_and_anothers_do_not() ->
     yard.runner.has("m", KEY)
     yard.claimed("theirs")
     yard.bucket.inner.write(layout.facts(KEY, 0), encode(Facts(phase="running", machine="theirs")))
-    assert [type(seen) for seen in yard.turn()] == [Trouble]
+    assert [type(seen) for seen in yard.turn()] == [UnreadableObject]
     yard.bucket.inner.write(layout.facts(KEY, 0), encode(Facts(phase="running", machine="m")))
     assert yard.turn() == [ClaimRead(KEY, 0, Claim(machine="m", nonce=""))]
 
 
 def test_the_last_facts_of_a_machine_are_its_own() -> None:
     yard = Yard(claim())
-    yard.runner.sights["m"] = Sight.GONE
+    yard.runner.sights["m"] = MachineExistence.GONE
     yard.bucket.inner.write(layout.facts(KEY, 0), encode(Facts(phase="ended", machine="theirs")))
     assert yard.turn() == [FactsRead(KEY, 0, None, gone=True)]
 

@@ -13,7 +13,7 @@ from bastion.model.stored.events import AnyEvent, Decided, Ended, Started, Stopp
 from bastion.model.stored.journal_object import JournalObject
 from bastion.quota.quota import Quota
 from bastion.quota.shares import Shares
-from bastion.simulate.simulation_report import Measure, SimulationReport, Waits, report
+from bastion.simulate.simulation_report import SimulationReport, SizeMeasure, WaitTimes, report
 from bastion.simulate.summary import Summary
 from bastion.simulate.trace import EPOCH
 from bastion.simulate.workload import WorkPace
@@ -39,7 +39,7 @@ class Diary:
 
     def report(self) -> SimulationReport:
         self.account.close()
-        return report(self.account, Measure("gpu", 8), policy="none", decisions=0, left_out={})
+        return report(self.account, SizeMeasure("gpu", 8), policy="none", decisions=0, left_out={})
 
 
 def submitted(job: str, gpus: int, *, count: int = 1, cpus: int = 0) -> Submitted:
@@ -133,7 +133,9 @@ def test_of_an_array_each_task_waits_and_stops_are_the_jobs() -> None:
 
     done = diary.report()
     assert (done.jobs, done.waits.tasks) == (1, 3)
-    assert done.waits == Waits(3, pytest.approx((40 + 10 + 50) / 3 / 3600), 40 / 3600, 50 / 3600, 50 / 3600, 50 / 3600)
+    assert done.waits == WaitTimes(
+        3, pytest.approx((40 + 10 + 50) / 3 / 3600), 40 / 3600, 50 / 3600, 50 / 3600, 50 / 3600
+    )
 
 
 def test_what_never_ends_is_counted_with_what_it_waited() -> None:
@@ -148,8 +150,8 @@ def test_what_never_ends_is_counted_with_what_it_waited() -> None:
 
 
 def test_percentiles_are_waits_that_so_many_do_not_exceed() -> None:
-    waits = Waits.of(timedelta(hours=hours) for hours in range(100, 0, -1))
+    waits = WaitTimes.of(timedelta(hours=hours) for hours in range(100, 0, -1))
 
     assert (waits.p50, waits.p95, waits.p99, waits.max, waits.mean) == (50, 95, 99, 100, 50.5)
-    assert Waits.of([]) == Waits(0, 0, 0, 0, 0, 0)
-    assert Waits.of([timedelta(hours=3)]) == Waits(1, 3, 3, 3, 3, 3)
+    assert WaitTimes.of([]) == WaitTimes(0, 0, 0, 0, 0, 0)
+    assert WaitTimes.of([timedelta(hours=3)]) == WaitTimes(1, 3, 3, 3, 3, 3)

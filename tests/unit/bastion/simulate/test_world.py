@@ -15,7 +15,7 @@ from bastion.model.stored.events import CapacityChanged, Decided, Saved, Started
 from bastion.model.stored.journal_object import JournalObject
 from bastion.quota.demand import Schedule
 from bastion.quota.policy.scheduler import POLICIES
-from bastion.schedule.plan import Inputs
+from bastion.schedule.plan import DecisionInputs
 from bastion.simulate import trace
 from bastion.simulate.simulation import Simulation
 from bastion.simulate.workload import WorkPace
@@ -25,7 +25,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def world(*rows: str, policy: str = "axlearn", **pace: timedelta) -> Simulation:
-    inputs = Inputs(quota=halves(), config=Config(policy=policy))
+    inputs = DecisionInputs(quota=halves(), config=Config(policy=policy))
     how = WorkPace(**{"checkpoint": 10 * MINUTE, **pace})
     return Simulation([CapacityChanged(runner="local")], inputs, trace.read([HEADS, *rows], "gpu"), how)
 

@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from bastion.model.errors import BucketError, Missing
-from bastion.model.interfaces import Bucket, Stat, Stored
-from bastion.stores.conformance.suite import CHECKS, FENCES, HANDY, UNFIT, UNSAFE, name_of, prove
+from bastion.model.errors import BucketError, ObjectNotFound
+from bastion.model.interfaces import Bucket, Stat, StoredObject
+from bastion.stores.conformance.suite import CHECKS, HANDY, LEADERSHIP, UNFIT, UNSAFE, name_of, prove
 from bastion.stores.memory import MemoryBucket
 
 SMALL = replace(HANDY, many=1100, big=1 << 20, rounds=2, racers=8, swaps=3, turns=4, rewrites=3)
@@ -47,8 +47,8 @@ class VersionsAreHashes(MemoryBucket):
     def _versions(self, key: str) -> str:
         return str(hash(super().read(key).data))
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
-        return Stored(super().read(key, limit).data, self._versions(key))
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
+        return StoredObject(super().read(key, limit).data, self._versions(key))
 
     def create(self, key: str, data: bytes) -> str | None:
         return super().create(key, data) and self._versions(key)
@@ -60,7 +60,7 @@ class VersionsAreHashes(MemoryBucket):
     def replace(self, key: str, data: bytes, version: str) -> str | None:
         try:
             stored = super().read(key)
-        except Missing:
+        except ObjectNotFound:
             return None
         same = str(hash(stored.data)) == version and super().replace(key, data, stored.version)
         return self._versions(key) if same else None
@@ -84,9 +84,9 @@ class DeletesFolders(MemoryBucket):
 
 
 class CutsBigObjects(MemoryBucket):
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         stored = super().read(key, limit)
-        return Stored(stored.data[: 1 << 19], stored.version)
+        return StoredObject(stored.data[: 1 << 19], stored.version)
 
 
 class TakesAnyKey(MemoryBucket):
@@ -127,7 +127,7 @@ def test_a_liar_is_found_out(kind: type[MemoryBucket], name: str) -> None:
     opened = opening(kind)
     wrong = {finding.name: finding for finding in prove(opened, CHECKS, SMALL) if finding.problem}
     assert name in wrong
-    fences = {name_of(check) for check in FENCES}
+    fences = {name_of(check) for check in LEADERSHIP}
     assert wrong[name].advice == (UNSAFE if name in fences else UNFIT)
     assert list(opened().list("")) == []
 
@@ -137,5 +137,5 @@ def test_a_store_that_cannot_be_asked_is_told_in_its_own_words() -> None:
         def create(self, key: str, data: bytes) -> str | None:
             raise BucketError("the store is away")
 
-    found = next(iter(prove(opening(Denies), FENCES, SMALL)))
+    found = next(iter(prove(opening(Denies), LEADERSHIP, SMALL)))
     assert found.problem == "the store is away"

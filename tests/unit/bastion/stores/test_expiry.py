@@ -11,7 +11,7 @@ from bastion.model.errors import UsageError
 from bastion.model.interfaces import Stat
 from bastion.model.settings.config import Config
 from bastion.model.state.state import Job, State
-from bastion.stores.expiry import Term, is_old, old_bundles, old_logs, old_outputs, term
+from bastion.stores.expiry import RetentionDays, is_old, old_bundles, old_logs, old_outputs, term
 from bastion.stores.lifecycle_rules import LifecycleRule, for_google, for_s3, to_google, to_s3, wanted
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -86,15 +86,15 @@ def test_a_log_goes_as_a_whole_or_not_at_all() -> None:
 @pytest.mark.parametrize(
     ("retention", "said", "want"),
     [
-        ({}, {}, Term(bundles_days=30, logs_days=0)),
-        ({"bundles_days": 10, "logs_days": 99}, {}, Term(bundles_days=10, logs_days=99)),
-        ({}, {"bundles_days": 15, "logs_days": 5}, Term(bundles_days=15, logs_days=5)),
-        ({"bundles_days": 0}, {}, Term(bundles_days=0, logs_days=0)),
-        ({}, {"bundles_days": 0}, Term(bundles_days=0, logs_days=0)),
+        ({}, {}, RetentionDays(bundles_days=30, logs_days=0)),
+        ({"bundles_days": 10, "logs_days": 99}, {}, RetentionDays(bundles_days=10, logs_days=99)),
+        ({}, {"bundles_days": 15, "logs_days": 5}, RetentionDays(bundles_days=15, logs_days=5)),
+        ({"bundles_days": 0}, {}, RetentionDays(bundles_days=0, logs_days=0)),
+        ({}, {"bundles_days": 0}, RetentionDays(bundles_days=0, logs_days=0)),
     ],
 )
 def test_days_are_those_of_the_settings_unless_said(
-    retention: Mapping[str, int], said: Mapping[str, int], want: Term
+    retention: Mapping[str, int], said: Mapping[str, int], want: RetentionDays
 ) -> None:
     assert term(Config(retention=dict(retention)), **said) == want
 
@@ -120,7 +120,7 @@ def test_a_days_that_makes_no_sense_is_refused() -> None:
         term(Config(), logs_days=-5)
 
 
-TERM = Term(bundles_days=30, logs_days=0)
+TERM = RetentionDays(bundles_days=30, logs_days=0)
 RULES = [rule for _, rule in wanted(TERM, lambda prefix: f"some/team/{prefix}")]
 
 
@@ -157,5 +157,7 @@ def test_others_rules_stay_and_ours_are_there_once(words: type) -> None:
     assert once[0] == others
     assert len(once) == 2
     assert words(RULES, once) == once
-    none = [rule for _, rule in wanted(Term(bundles_days=0, logs_days=0), lambda prefix: f"some/team/{prefix}")]
+    none = [
+        rule for _, rule in wanted(RetentionDays(bundles_days=0, logs_days=0), lambda prefix: f"some/team/{prefix}")
+    ]
     assert words(none, once) == [others]

@@ -20,12 +20,12 @@ from bastion.launcher.submit.without_bastion import WithoutBastion
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BucketError
-from bastion.model.interfaces import AttemptKey, Machine, Stat, Stored
+from bastion.model.interfaces import AttemptKey, Machine, Stat, StoredObject
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import Decided
 from bastion.model.stored.records import Facts
 from bastion.model.stored.requests import Cancel, Submit
-from bastion.runners.worker.worker_report import Slot
+from bastion.runners.worker.worker_report import OwnedObject
 from bastion.stores.memory import MemoryBucket
 from tests.house.source import modules
 from tests.simulation.parts.fleet import SimRunner
@@ -51,7 +51,7 @@ class Lossy:
     calm: bool = False
     url: str = "memory://lossy"
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         return self.inner.read(key, limit)
 
     def create(self, key: str, data: bytes) -> str | None:
@@ -213,7 +213,7 @@ def test_a_worker_loses_the_answer_of_every_write_and_runs_once_with_a_whole_log
 @LOSSY
 def test_facts_are_the_newest_whatever_is_lost(again: bool) -> None:
     lossy = Lossy(again)
-    slot = Slot(lossy, "facts")
+    slot = OwnedObject(lossy, "facts")
     for step in range(4):
         data = encode(Facts(phase="running", machine="m", step=step))
         patient(lambda data=data: slot.put(data))  # type: ignore[misc]

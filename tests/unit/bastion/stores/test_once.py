@@ -9,7 +9,7 @@ import pytest
 
 from bastion.model.errors import BucketError
 from bastion.stores.counting import CountingBucket
-from bastion.stores.create_once import Once, create_once
+from bastion.stores.create_once import CreateResult, create_once
 from bastion.stores.memory import MemoryBucket
 
 
@@ -42,19 +42,19 @@ def bucket() -> MemoryBucket:
 
 def test_the_first_is_ours(bucket: MemoryBucket) -> None:
     once = create_once(bucket, "a", b"mine")
-    assert once == Once(True, b"mine", bucket.read("a").version)
+    assert once == CreateResult(True, b"mine", bucket.read("a").version)
 
 
 def test_the_second_learns_what_stands_there(bucket: MemoryBucket) -> None:
     version = bucket.write("a", b"theirs")
-    assert create_once(bucket, "a", b"mine") == Once(False, b"theirs", version)
+    assert create_once(bucket, "a", b"mine") == CreateResult(False, b"theirs", version)
     assert bucket.read("a").data == b"theirs"
 
 
 def test_a_lost_answer_is_settled_by_the_bytes() -> None:
     bucket = Forgetful(lost=1)
     once = create_once(bucket, "a", b"mine")
-    assert once == Once(True, b"mine", bucket.read("a").version)
+    assert once == CreateResult(True, b"mine", bucket.read("a").version)
 
 
 @pytest.mark.parametrize("times", [1, 4])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion.model.errors import NoBucket, UsageError
+from bastion.model.errors import BucketNotFound, UsageError
 from bastion.stores.opening import open_bucket
 
 
@@ -19,7 +19,7 @@ def test_a_path_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_missing_folder_is_only_made_when_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(NoBucket):
+    with pytest.raises(BucketNotFound):
         open_bucket(str(tmp_path / "bucket"))
     assert not (tmp_path / "bucket").exists()
 

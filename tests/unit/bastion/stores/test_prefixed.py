@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.stores.local import LocalBucket
-from bastion.stores.opening import Prefixed
+from bastion.stores.opening import PrefixedBucket
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def root(tmp_path: Path) -> LocalBucket:
 
 
 def test_its_objects_lie_below_the_prefix(root: LocalBucket) -> None:
-    part = Prefixed(root, "demo")
+    part = PrefixedBucket(root, "demo")
     version = part.create("a/b", b"1")
     assert root.read("demo/a/b").data == b"1"
     assert part.read("a/b").version == version
@@ -25,7 +25,7 @@ def test_its_objects_lie_below_the_prefix(root: LocalBucket) -> None:
 
 
 def test_a_taken_key_is_refused_and_versions_are_compared(root: LocalBucket) -> None:
-    part = Prefixed(root, "demo")
+    part = PrefixedBucket(root, "demo")
     version = part.write("k", b"1")
     assert part.create("k", b"2") is None
     assert part.replace("k", b"2", "another") is None
@@ -34,7 +34,7 @@ def test_a_taken_key_is_refused_and_versions_are_compared(root: LocalBucket) -> 
 
 
 def test_a_listing_names_its_objects_without_the_prefix(root: LocalBucket) -> None:
-    part = Prefixed(root, "demo")
+    part = PrefixedBucket(root, "demo")
     for key in ("a", "b/1", "b/2", "c"):
         part.write(key, b"")
     root.write("demo2/a", b"")
@@ -45,10 +45,10 @@ def test_a_listing_names_its_objects_without_the_prefix(root: LocalBucket) -> No
 
 
 def test_deleting_leaves_the_neighbours_alone(root: LocalBucket) -> None:
-    part = Prefixed(root, "demo")
+    part = PrefixedBucket(root, "demo")
     part.write("k", b"")
     root.write("k", b"")
     part.delete(iter(["k", "never there"]))
     assert [stat.key for stat in root.list("")] == ["k"]
-    with pytest.raises(Missing):
+    with pytest.raises(ObjectNotFound):
         part.read("k")

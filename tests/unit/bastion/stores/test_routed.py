@@ -6,13 +6,13 @@ from uuid import uuid4
 
 import pytest
 
-from bastion.model.errors import Missing
+from bastion.model.errors import ObjectNotFound
 from bastion.model.interfaces import Bucket
 from bastion.model.layout import LOGS, OUTPUTS
 from bastion.stores.counting import CountingBucket
 from bastion.stores.memory import MemoryBucket
 from bastion.stores.opening import housed
-from bastion.stores.routed import Routed, url_of
+from bastion.stores.routed import RoutedBucket, url_of
 
 PRIVATE = ["config.toml", "inbox/ann/1.json", "journal/0", "beats/x", "watch/j/0", "claims/x", "status.json", "logsx"]
 PERMANENT = ["logs/j/0/0/0/1.log", "outputs/j/0/x", "bastion-log/1/0.log"]
@@ -25,7 +25,7 @@ class Trio:
         self.stores = {at: CountingBucket(MemoryBucket(f"memory://{name}/{at}")) for at in ("p", "permanent", "ttl")}
         self.opened: list[str] = []
         urls = {at: self.stores[at].url for at in ("permanent", "ttl")}
-        self.bucket = Routed(self.stores["p"], urls, self.open)
+        self.bucket = RoutedBucket(self.stores["p"], urls, self.open)
 
     def open(self, url: str) -> Bucket:
         self.opened.append(url)
@@ -49,7 +49,7 @@ def test_every_method_asks_the_home_of_its_key_and_nobody_else(trio: Trio, at: s
         assert trio.bucket.read(key).data == b"3"
         assert [stat.key for stat in trio.stores[at].list("") if stat.key == key] == [key]
         trio.bucket.delete([key])
-        with pytest.raises(Missing):
+        with pytest.raises(ObjectNotFound):
             trio.bucket.read(key)
     assert {name for name, asked in trio.requests().items() if asked} == {at}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bastion.model.errors import BucketError, Missing, TooLarge
+from bastion.model.errors import BucketError, ObjectNotFound, TooLarge
 from bastion.stores import shared_folder
 from bastion.stores.local import LocalBucket
 
@@ -136,7 +136,7 @@ def test_no_link_leads_a_delete_or_a_write_out_of_the_bucket(shared: LocalBucket
     (inbox / "ada").rename(inbox / "away")
     (inbox / "ada").symlink_to(elsewhere)
     shared.delete([key])
-    with pytest.raises(Missing):
+    with pytest.raises(ObjectNotFound):
         shared.read(key)
     with pytest.raises(BucketError):
         shared.create("demo/inbox/ada/new", b"x")

@@ -48,7 +48,7 @@ Read = Callable[[Path, int], bytes]
 @pytest.mark.parametrize("how", [os.O_RDONLY, os.O_WRONLY, os.O_RDWR | os.O_CREAT | os.O_APPEND])
 def test_what_is_no_regular_file_is_not_opened(tmp_path: Path, make: Make, how: int) -> None:
     make(tmp_path / "x")
-    with pytest.raises(untrusted.NoFile, match="not a regular file"):
+    with pytest.raises(untrusted.NotRegularFile, match="not a regular file"):
         untrusted.opened(tmp_path / "x", how)
 
 
@@ -56,7 +56,7 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path: Path, make: Make, how: 
 def test_nothing_of_it_is_read(tmp_path: Path, make: Make) -> None:
     make(tmp_path / "x")
     for read in (untrusted.tail, untrusted.whole):
-        with pytest.raises(untrusted.NoFile):
+        with pytest.raises(untrusted.NotRegularFile):
             read(tmp_path / "x", 10)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.access.bucket_rights import BucketRights, Part, checks, folder, read
+from bastion.launcher.access.bucket_rights import BucketPart, BucketRights, checks, folder, read
 from bastion.launcher.access.health_checks import FILES, PREFIXES, HealthLevel
 from bastion.launcher.access.iam_conditions import holds
 from bastion.model import layout
@@ -58,7 +58,7 @@ def row(role: str, *members: str, condition: str = "") -> dict[str, Any]:
 def wrong(*rows: Any, settings: Any = CLOSED, homes: tuple[str, ...] = (*PREFIXES, *FILES)) -> dict[str, str]:
     """What is not well, beside a bastion that has every right."""
     access = read("b", {"bindings": [row("objectAdmin", BASTION), *rows]}, settings)
-    found = checks([Part(access, "team/", homes)])
+    found = checks([BucketPart(access, "team/", homes)])
     return {check.name.removesuffix(" in gs://b"): check.found for check in found if check.level is not HealthLevel.OK}
 
 
@@ -141,8 +141,8 @@ def test_what_guards_a_bucket_has_to_be_on() -> None:
 
 def test_who_decides_is_known_of_the_bucket_that_holds_the_journal() -> None:
     """The bastion's own log lies in another bucket: there its account is nobody else."""
-    private = Part(read("b", {"bindings": [row("objectAdmin", BASTION)]}, CLOSED), "team/", (layout.JOURNAL,))
-    other = Part(
+    private = BucketPart(read("b", {"bindings": [row("objectAdmin", BASTION)]}, CLOSED), "team/", (layout.JOURNAL,))
+    other = BucketPart(
         read("c", {"bindings": [row("objectAdmin", BASTION)]}, CLOSED), "team/", (layout.BASTION_LOG, layout.LOGS)
     )
     assert [check.found for check in checks([private, other]) if check.level is not HealthLevel.OK] == []
@@ -153,7 +153,7 @@ def test_who_decides_is_known_of_the_bucket_that_holds_the_journal() -> None:
     "policy", [None, [], "x", {}, {"bindings": None}, {"bindings": 7}, {"bindings": "abc"}, {"bindings": [7]}]
 )
 def test_an_answer_of_another_form_is_no_good_news(policy: Any) -> None:
-    found = list(checks([Part(read("b", policy, CLOSED), "team/", (*PREFIXES, *FILES))]))
+    found = list(checks([BucketPart(read("b", policy, CLOSED), "team/", (*PREFIXES, *FILES))]))
     assert any(check.level is not HealthLevel.OK for check in found) or policy == []
     assert isinstance(read("b", policy, CLOSED), BucketRights)
 

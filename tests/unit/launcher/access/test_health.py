@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from bastion.launcher.access import health_checks
-from bastion.launcher.access.health_checks import Clocks, HealthLevel, Probe
+from bastion.launcher.access.health_checks import ClockFacts, HealthLevel, Probe
 from bastion.model import layout
-from bastion.model.clocks import Moment, offset
+from bastion.model.clocks import WriteTime, offset
 from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Attempt, AttemptState, Job, State, Task, Worker
 from bastion.model.stored.status import Status
@@ -102,53 +102,53 @@ def test_exclusive_create() -> None:
     ],
 )
 def test_a_clock_is_compared_with_the_stores(stored: datetime, off: float, level: HealthLevel) -> None:
-    moment = Moment(NOW, stored, ago(-2))
+    moment = WriteTime(NOW, stored, ago(-2))
     assert offset(moment) == off
     assert health_checks.clock(moment).level is level
 
 
 def test_a_clock_that_is_behind_is_told_so() -> None:
-    assert health_checks.clock(Moment(NOW, ago(-100), NOW)).found == "this machine's is 1m40s behind the store's"
-    assert health_checks.clock(Moment(NOW, ago(101), NOW)).found == "this machine's is 1m40s ahead of the store's"
+    assert health_checks.clock(WriteTime(NOW, ago(-100), NOW)).found == "this machine's is 1m40s behind the store's"
+    assert health_checks.clock(WriteTime(NOW, ago(101), NOW)).found == "this machine's is 1m40s ahead of the store's"
     assert health_checks.clock(None).level is HealthLevel.OK
 
 
-AHEAD, BEHIND = Moment(NOW, ago(101), NOW), Moment(NOW, ago(-100), NOW)
-RIGHT = Moment(NOW, NOW, NOW)
+AHEAD, BEHIND = WriteTime(NOW, ago(101), NOW), WriteTime(NOW, ago(-100), NOW)
+RIGHT = WriteTime(NOW, NOW, NOW)
 
 
 @pytest.mark.parametrize(
     ("seen", "found"),
     [
-        (Clocks(ours=RIGHT, host="a"), ["within 5 s of the store's"]),
-        (Clocks(ours=RIGHT, host="a", theirs=(NOW, ago(-20)), their_host="b"), ["within 5 s of the store's"]),
+        (ClockFacts(ours=RIGHT, host="a"), ["within 5 s of the store's"]),
+        (ClockFacts(ours=RIGHT, host="a", theirs=(NOW, ago(-20)), their_host="b"), ["within 5 s of the store's"]),
         (
-            Clocks(ours=AHEAD, host="a", theirs=(NOW, NOW), their_host="b"),
+            ClockFacts(ours=AHEAD, host="a", theirs=(NOW, NOW), their_host="b"),
             ["this machine's is 1m40s ahead of the store's"],
         ),
         (
-            Clocks(ours=RIGHT, host="a", theirs=(NOW, ago(100)), their_host="b"),
+            ClockFacts(ours=RIGHT, host="a", theirs=(NOW, ago(100)), their_host="b"),
             ["within 5 s of the store's", "the bastion's on b is 1m40s ahead of the store's"],
         ),
         (
-            Clocks(ours=AHEAD, host="a", theirs=(NOW, ago(100)), their_host="b"),
+            ClockFacts(ours=AHEAD, host="a", theirs=(NOW, ago(100)), their_host="b"),
             ["the store's is 1m40s behind this machine's and the bastion's on b, which agree"],
         ),
         (
-            Clocks(ours=AHEAD, host="a", theirs=(NOW, ago(100)), their_host="a"),
+            ClockFacts(ours=AHEAD, host="a", theirs=(NOW, ago(100)), their_host="a"),
             ["this machine's is 1m40s ahead of the store's"],
         ),
         (
-            Clocks(ours=RIGHT, host="a", journalled=ago(-3 * 86_400)),
+            ClockFacts(ours=RIGHT, host="a", journalled=ago(-3 * 86_400)),
             ["within 5 s of the store's", "the journal's time is 3d ahead of the store's"],
         ),
         (
-            Clocks(ours=BEHIND, host="a", folder_s=100.0),
+            ClockFacts(ours=BEHIND, host="a", folder_s=100.0),
             ["the folder dates 1m40s ahead of its file system: a clock was ahead when it was written"],
         ),
     ],
 )
-def test_the_clock_that_is_wrong_is_named_and_no_other(seen: Clocks, found: list[str]) -> None:
+def test_the_clock_that_is_wrong_is_named_and_no_other(seen: ClockFacts, found: list[str]) -> None:
     assert [check.found for check in health_checks.clocks(seen, NOW)] == found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from bastion.launcher.explain.forecast import STEPS, Expected
+from bastion.launcher.explain.forecast import STEPS, ExpectedStart
 from tests.support.scenes import Asked, Scene
 from tests.support.world import NOON
 
@@ -19,17 +19,17 @@ def limited(name: str, amount: int, left_s: float, **fields: object) -> Asked:
     return Asked(name=name, user="bob", project="blue", resources={"v4": amount}, running=1, more={**more, **fields})
 
 
-def expected(scene: Scene, job: str = "j") -> Expected:
+def expected(scene: Scene, job: str = "j") -> ExpectedStart:
     found = scene.outlook(job).expected
     assert found is not None
     return found
 
 
-def seconds(found: Expected) -> float:
+def seconds(found: ExpectedStart) -> float:
     return (found.at - NOON).total_seconds()
 
 
-def over(found: Expected) -> list[tuple[str, bool]]:
+def over(found: ExpectedStart) -> list[tuple[str, bool]]:
     return [(str(row.job), row.stopped) for row in found.over]
 
 
@@ -86,7 +86,7 @@ def test_nothing_is_foreseen_where_no_end_is_known() -> None:
 
 def test_of_many_ends_several_are_taken_together_and_the_estimate_is_rather_late() -> None:
     ends = [limited(f"a{n}", 1, 10 * (n + 1)) for n in range(40)]
-    scene = Scene(pool={"v4": 40}, jobs=(*ends, replace(J, resources={"v4": 33})))
+    scene = Scene(capacity={"v4": 40}, jobs=(*ends, replace(J, resources={"v4": 33})))
 
     found = expected(scene)
 

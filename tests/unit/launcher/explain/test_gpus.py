@@ -7,7 +7,7 @@ from bastion.launcher.explain.worker_facts import WORKERS_MAX
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BucketError
-from bastion.model.interfaces import AttemptKey, Stored
+from bastion.model.interfaces import AttemptKey, StoredObject
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.gpu_facts import Gpu, Xid
 from bastion.model.stored.records import Facts
@@ -69,7 +69,7 @@ def test_a_large_gang_costs_so_many_reads_and_no_more() -> None:
 class Faulty(CountingBucket):
     """Does not answer for one worker."""
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         if key.endswith("/0.json"):
             raise BucketError("the store is away")
         return super().read(key, limit)

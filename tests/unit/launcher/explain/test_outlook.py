@@ -12,7 +12,7 @@ from bastion.launcher.explain.what_if_decision import WhatIfDecisions
 from bastion.model.state.state import State
 from bastion.quota.demand import Schedule, Start
 from bastion.schedule.pending import PendingJobs
-from bastion.schedule.plan import Inputs, Plan
+from bastion.schedule.plan import DecisionInputs, Plan
 from tests.support.scenes import Asked, Scene, acted, less, starts, stopped_for
 from tests.support.world import NOON
 
@@ -129,7 +129,7 @@ def test_asking_for_less_is_told_as_the_most_that_starts() -> None:
 
 
 def test_of_several_kinds_each_is_as_much_as_starts() -> None:
-    scene = Scene(pool={"v4": 8, "cpu": 10}, jobs=(
+    scene = Scene(capacity={"v4": 8, "cpu": 10}, jobs=(
         replace_resources(LLM, {"v4": 6, "cpu": 9}), Asked(name="j", resources={"v4": 6, "cpu": 4}),
     ))  # fmt: skip
 
@@ -220,7 +220,7 @@ def test_another_class_is_told_where_it_is_granted() -> None:
 
 
 def test_a_worse_tier_is_told_if_there_is_room_in_it() -> None:
-    scene = Scene(pool={"v4": 6}, worse={"v4": 4}, jobs=(LLM, Asked(name="j")))
+    scene = Scene(capacity={"v4": 6}, worse={"v4": 4}, jobs=(LLM, Asked(name="j")))
 
     remedy = found(scene, "j", "max_tier")
 
@@ -248,7 +248,7 @@ def test_where_an_open_gate_is_enough_nothing_else_is_told() -> None:
 def test_the_policy_is_a_black_box_and_what_it_says_is_told() -> None:
     """One that starts a job only if its priority is 3 or eight more units are there, whatever else is so."""
 
-    def odd(state: State, inputs: Inputs, now: datetime, lineup: PendingJobs) -> Plan:
+    def odd(state: State, inputs: DecisionInputs, now: datetime, pending: PendingJobs) -> Plan:
         rich = (state.reported() or {})["v4"] >= 16
         start = state.jobs["j"].priority <= 3 or rich
         return Plan(schedule=Schedule(starts=(Start("j", 0),) if start else ()))

@@ -38,12 +38,12 @@ def jobs(draw: st.DrawFn, name: str, most: int) -> Asked:
 @st.composite
 def scenes(draw: st.DrawFn) -> Scene:
     """A fleet on which some jobs run, some of them stop, and others wait for what these have."""
-    pool = {kind: draw(st.integers(4, 16)) for kind in KINDS}
+    capacity = {kind: draw(st.integers(4, 16)) for kind in KINDS}
     shares: dict[str, dict[str, float]] = {project: {} for project in PROJECTS}
     for kind in KINDS[: draw(st.integers(0, 2))]:  # the other kinds are nobody's
         for project in PROJECTS:
             shares[project][kind] = draw(st.sampled_from(SHARES))
-    free, rows = dict(pool), []
+    free, rows = dict(capacity), []
     for number in range(draw(st.integers(1, 6))):
         job = draw(jobs(f"run{number}", 8))
         job = replace(job, more={**job.more, "replicas": 1, "count": draw(st.sampled_from([1, 1, 2]))})
@@ -53,12 +53,12 @@ def scenes(draw: st.DrawFn) -> Scene:
             rows.append(replace(job, running=1, stopping_for=stops, age_s=job.age_s + 9_000))
     waiting = [draw(jobs(f"wait{number}", 8)) for number in range(draw(st.integers(1, 5)))]
     policy = draw(st.sampled_from(["default", "default", "axlearn"]))
-    return Scene(pool=pool, shares=shares, jobs=(*rows, *waiting), policy=policy)
+    return Scene(capacity=capacity, shares=shares, jobs=(*rows, *waiting), policy=policy)
 
 
 ONE, FIRST = {"v4": 1}, {"priority": 1}
 A_TIE = Scene(
-    pool={"v4": 6},
+    capacity={"v4": 6},
     shares={"red": {"v4": 0.25}, "blue": {"v4": 0.0}, "green": {"v4": 0.0}},
     jobs=(
         Asked(name="run0", resources=ONE, age_s=9_010.0, running=1, more=FIRST),
@@ -70,7 +70,7 @@ A_TIE = Scene(
 """With a third of the pool blue is exactly as far above its share as red, and starts first; with 0.333333 of it red does."""
 
 A_TIE_OF_VICTIMS = Scene(
-    pool={"v4": 12, "cpu": 4},
+    capacity={"v4": 12, "cpu": 4},
     shares={"red": {"v4": 0.125, "cpu": 0.0}, "blue": {"v4": 0.0, "cpu": 0.0}, "green": {"v4": 0.125, "cpu": 0.0}},
     jobs=(
         *(
@@ -87,7 +87,7 @@ A_TIE_OF_VICTIMS = Scene(
 """Ten twelfths for blue have other jobs stopped than the six digits of it in a quota file."""
 
 AMOUNTS = Scene(
-    pool={"v4": 8},
+    capacity={"v4": 8},
     shares={"red": {"v4": 3}, "blue": {"v4": 0.125}, "green": {"v4": 0.0}},
     jobs=(
         Asked(name="run0", resources={"v4": 7}, age_s=9_010.0, running=1, more=FIRST),

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.explain.preemptions import Stopped, stopped
-from bastion.launcher.explain.what_if_decision import Other
+from bastion.launcher.explain.preemptions import PreemptedAttempt, stopped
+from bastion.launcher.explain.what_if_decision import JobReference
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import Forgotten, Stopping
 from tests.support.world import World
@@ -18,7 +18,7 @@ WHY = (
 )
 
 
-def stops(world: World, task: int | None = None) -> list[Stopped]:
+def stops(world: World, task: int | None = None) -> list[PreemptedAttempt]:
     return list(stopped(world.journal.state, world.journal.state.jobs["llm-aaaaaaaa"], task))
 
 
@@ -46,7 +46,7 @@ def test_a_stop_says_who_asked_why_and_what_it_cost(world: World) -> None:
 
     [stop] = stops(world)
 
-    assert stop.by == Other(job="poor-bbbbbbbb", user="bob", project="vision")
+    assert stop.by == JobReference(job="poor-bbbbbbbb", user="bob", project="vision")
     assert (stop.task, stop.attempt, stop.why, stop.before) == (0, 0, WHY, 0)
     assert (stop.lost_s, stop.lost) == (720, {"v4": 1.2})
     assert stop.ended == world.clock.wall()

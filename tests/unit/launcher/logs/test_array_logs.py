@@ -9,8 +9,8 @@ import pytest
 
 from bastion.launcher.logs import array_logs
 from bastion.launcher.logs.array_logs import chosen, follow, snapshot
-from bastion.launcher.logs.log_lines import Choice
-from bastion.launcher.logs.task_follower import FollowContext, Screen
+from bastion.launcher.logs.log_lines import LogSelection
+from bastion.launcher.logs.task_follower import FollowContext, FollowOutput
 from bastion.launcher.read.job_lookup import find
 from bastion.model.errors import UsageError
 from bastion.model.interfaces import AttemptKey
@@ -33,11 +33,11 @@ class Seen:
     def snapshot(self, *, failed: bool = False, **choice: Any) -> int:
         return snapshot(*self._with(choice), failed=failed)
 
-    def _with(self, choice: dict[str, Any]) -> tuple[FollowContext, Any, Choice, Screen]:
+    def _with(self, choice: dict[str, Any]) -> tuple[FollowContext, Any, LogSelection, FollowOutput]:
         world = self._world
-        doors = FollowContext(bucket=world.bucket, clock=world.clock, tasks=world.tasks, reader=world.reader())
-        screen = Screen(lines=self.lines.extend, note=self.notes.append)
-        return doors, find("j", world.look()), Choice(**choice), screen
+        context = FollowContext(bucket=world.bucket, clock=world.clock, tasks=world.tasks, reader=world.reader())
+        screen = FollowOutput(lines=self.lines.extend, note=self.notes.append)
+        return context, find("j", world.look()), LogSelection(**choice), screen
 
 
 def whole(world: World, key: AttemptKey, text: str) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.logs.log_lines import Choice, pattern, worker_list
-from bastion.launcher.logs.task_follower import END_MARKER_S, LOOK_S, FollowContext, Screen, follow, snapshot
+from bastion.launcher.logs.log_lines import LogSelection, pattern, worker_list
+from bastion.launcher.logs.task_follower import END_MARKER_S, LOOK_S, FollowContext, FollowOutput, follow, snapshot
 from bastion.launcher.read.job_lookup import find
 from bastion.model import layout
 from bastion.model.durations import moment
-from bastion.model.errors import BastionError, BucketError, Denied
-from bastion.model.interfaces import AttemptKey, Bucket, Stored
+from bastion.model.errors import AccessDenied, BastionError, BucketError
+from bastion.model.interfaces import AttemptKey, Bucket, StoredObject
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CancelRequested, Claimed, Ended, Gone, Started, Voided
 from bastion.stores.memory import MemoryBucket
@@ -31,18 +31,18 @@ class Seen:
 
     def follow(self, word: str = "j", **choice: Any) -> int:
         """Follow to the end."""
-        return self._show(follow, word, Choice(**choice))
+        return self._show(follow, word, LogSelection(**choice))
 
     def snapshot(self, word: str = "j", **choice: Any) -> int:
         """Look once."""
-        return self._show(snapshot, word, Choice(**choice))
+        return self._show(snapshot, word, LogSelection(**choice))
 
-    def _show(self, show: Any, word: str, choice: Choice) -> int:
+    def _show(self, show: Any, word: str, choice: LogSelection) -> int:
         world = self._world
-        doors = FollowContext(bucket=self._bucket, clock=world.clock, tasks=world.tasks, reader=world.reader())
+        context = FollowContext(bucket=self._bucket, clock=world.clock, tasks=world.tasks, reader=world.reader())
         found = find(word, world.look())
-        screen = Screen(lines=self.lines.extend, note=self.notes.append)
-        code: int = show(doors, found, found.task or 0, choice, screen)
+        screen = FollowOutput(lines=self.lines.extend, note=self.notes.append)
+        code: int = show(context, found, found.task or 0, choice, screen)
         return code
 
 
@@ -190,7 +190,7 @@ class Faulty(MemoryBucket):
         super().__init__(world.bucket.url)
         self._prefix, self._error, self.times = prefix, error, times
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         """The object, or the fault."""
         if key.startswith(self._prefix) and self.times:
             self.times -= 1
@@ -216,8 +216,8 @@ def test_a_store_that_says_no_is_believed() -> None:
     world = World()
     world.prints(world.runs(world.submitted()), "secret\n")
 
-    with pytest.raises(Denied):
-        Seen(world, Faulty(world, layout.LOGS, Denied, times=1)).follow()
+    with pytest.raises(AccessDenied):
+        Seen(world, Faulty(world, layout.LOGS, AccessDenied, times=1)).follow()
 
 
 def test_a_snapshot_returns_at_once_with_what_is_there() -> None:

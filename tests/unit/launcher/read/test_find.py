@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bastion.launcher.read.job_lookup import find, one_task
-from bastion.model.errors import NotFound, UsageError
+from bastion.model.errors import JobNotFound, UsageError
 from tests.support.world import World
 
 
@@ -47,7 +47,7 @@ def test_a_task_that_there_is_not_is_not_found() -> None:
     world = World()
     world.submitted(name="sweep", count=20)
 
-    with pytest.raises(NotFound, match="sweep has no task 20; its tasks are 0 to 19"):
+    with pytest.raises(JobNotFound, match="sweep has no task 20; its tasks are 0 to 19"):
         find("sweep[20]", world.look())
 
 
@@ -55,9 +55,9 @@ def test_an_unknown_word_is_answered_with_the_nearest() -> None:
     world = World()
     world.submitted(name="sweep-small")
 
-    with pytest.raises(NotFound, match="no job 'sweep-smal'; did you mean sweep-small"):
+    with pytest.raises(JobNotFound, match="no job 'sweep-smal'; did you mean sweep-small"):
         find("sweep-smal", world.look())
-    with pytest.raises(NotFound, match="see launch ls --all"):
+    with pytest.raises(JobNotFound, match="see launch ls --all"):
         find("zzz", world.look())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bastion.cli.terminal.table import table
 from bastion.launcher.read.job_rows import CAPS, HEADS, RIGHT, QueueView, footer, queue
 from bastion.launcher.read.pending_reasons import derived
-from bastion.launcher.read.view import LIVE, Filter
+from bastion.launcher.read.view import LIVE, JobFilter
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CancelRequested, JobRejected, Stopping
 from tests.support.world import World
@@ -13,7 +13,7 @@ from tests.support.world import World
 
 def shown(world: World, *, everything: bool = False) -> QueueView:
     view = world.look()
-    meant = Filter() if everything else Filter(users=frozenset({"alice"}), states=LIVE)
+    meant = JobFilter() if everything else JobFilter(users=frozenset({"alice"}), states=LIVE)
     return queue(view, derived(view), user="alice", meant=meant)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.reader import BastionReader
 from bastion.model import layout
-from bastion.model.interfaces import Stored
+from bastion.model.interfaces import StoredObject
 from bastion.model.stored.events import Submitted
 from bastion.stores.memory import MemoryBucket
 from tests.support.world import World, spec
@@ -37,7 +37,7 @@ class Taken(MemoryBucket):
         super().__init__(world.bucket.url)
         self._world = world
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         """As it is, after the bastion came by."""
         if key.startswith(layout.INBOX):
             self._world.happens(Submitted(request="alice/" + "r" * 32, job="j-rrrrrrrr", spec=spec()))
@@ -49,7 +49,7 @@ def test_a_request_that_is_taken_while_we_look_is_found_in_the_journal() -> None
     world = World()
     world.asked()
 
-    view = Reader(Taken(world), world.clock, world.tasks).look()
+    view = BastionReader(Taken(world), world.clock, world.tasks).look()
 
     assert view.unread == ()
     assert list(view.state.jobs) == ["j-rrrrrrrr"]
@@ -62,7 +62,7 @@ class Busy(MemoryBucket):
         super().__init__(world.bucket.url)
         self._world, self._reads = world, 0
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         """As it is, after the bastion may have come by."""
         if key.startswith(layout.INBOX):
             if self._reads % 3 == 0:
@@ -77,7 +77,7 @@ def test_requests_that_are_taken_one_after_the_other_hide_none_of_those_that_wai
     for letter in "abc":
         world.asked(letter * 32)
 
-    view = Reader(Busy(world), world.clock, world.tasks).look()
+    view = BastionReader(Busy(world), world.clock, world.tasks).look()
 
     seen = [*view.state.jobs, *(unread.id for unread in view.unread)]
     assert sorted(seen) == ["j-aaaaaaaa", "j-bbbbbbbb", "j-cccccccc"]
@@ -97,7 +97,7 @@ def test_a_reader_of_one_user_asks_for_no_other_requests() -> None:
     world = World()
     world.asked(user="bob")
 
-    assert Reader(world.bucket, world.clock, world.tasks, user="alice").look().unread == ()
+    assert BastionReader(world.bucket, world.clock, world.tasks, user="alice").look().unread == ()
 
 
 def test_looking_again_sees_what_is_new() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bastion.launcher.read.job_rows import queue
-from bastion.launcher.read.view import LIVE, Filter, states, words
+from bastion.launcher.read.view import LIVE, JobFilter, states, words
 from bastion.model.errors import UsageError
 from bastion.model.state.state import Cause, JobState
 from tests.support.world import NOON, World
@@ -27,7 +27,7 @@ def busy() -> World:
 
 
 def names(limit: int | None = None, **filters: Any) -> list[str]:
-    shown = queue(busy().look(), {}, user="alice", meant=Filter(**filters), limit=limit)
+    shown = queue(busy().look(), {}, user="alice", meant=JobFilter(**filters), limit=limit)
     return [row["name"] for row in shown.rows()]
 
 
@@ -70,7 +70,7 @@ def test_a_state_that_does_not_exist_is_answered_with_the_nearest(word: str, hin
 
 
 def test_users_and_projects_of_whom_nothing_is_known_are_named() -> None:
-    meant = Filter(users=frozenset({"alice", "bbo"}), projects=frozenset({"npl", "nlp"}))
+    meant = JobFilter(users=frozenset({"alice", "bbo"}), projects=frozenset({"npl", "nlp"}))
 
     assert meant.strangers(busy().look()) == [
         "user bbo has no job here; did you mean bob?",

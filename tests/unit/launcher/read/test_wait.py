@@ -5,20 +5,22 @@ from __future__ import annotations
 import pytest
 
 from bastion.launcher.read.job_lookup import find
-from bastion.launcher.read.reader import Reader
-from bastion.launcher.read.wait_for_end import Waiter, wait
-from bastion.model.errors import BucketError, Denied
-from bastion.model.interfaces import Stored
+from bastion.launcher.read.reader import BastionReader
+from bastion.launcher.read.wait_for_end import EndWaiter, wait
+from bastion.model.errors import AccessDenied, BucketError
+from bastion.model.interfaces import StoredObject
 from bastion.model.state.state import Cause, JobState
 from bastion.stores.memory import MemoryBucket
 from tests.support.world import World
 
 
-def waited(world: World, *, timeout_s: float | None = None, reader: Reader | None = None) -> tuple[int, list[str]]:
+def waited(
+    world: World, *, timeout_s: float | None = None, reader: BastionReader | None = None
+) -> tuple[int, list[str]]:
     """The exit code, and what was said."""
     notes: list[str] = []
     found = find("j", world.look())
-    waiter = Waiter(reader or world.reader(), world.clock, found, notes.append)
+    waiter = EndWaiter(reader or world.reader(), world.clock, found, notes.append)
     return wait(waiter, world.clock, found, timeout_s=timeout_s), notes
 
 
@@ -63,7 +65,7 @@ class Away(MemoryBucket):
 
     times = 20
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         """The object, or the fault."""
         if self.times:
             self.times -= 1
@@ -74,24 +76,24 @@ class Away(MemoryBucket):
 class Forbidden(MemoryBucket):
     """A store that this user may not read any more."""
 
-    def read(self, key: str, limit: int | None = None) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> StoredObject:
         """No object, ever."""
-        raise Denied("permission denied; ask for the right to read")
+        raise AccessDenied("permission denied; ask for the right to read")
 
 
 def test_who_may_not_read_is_told_at_once_and_does_not_wait_without_end() -> None:
     world = World()
     world.runs(world.submitted())
 
-    with pytest.raises(Denied, match="ask for the right to read"):
-        waited(world, reader=Reader(Forbidden(world.bucket.url), world.clock, world.tasks), timeout_s=3600)
+    with pytest.raises(AccessDenied, match="ask for the right to read"):
+        waited(world, reader=BastionReader(Forbidden(world.bucket.url), world.clock, world.tasks), timeout_s=3600)
 
 
 def test_a_store_that_is_away_is_waited_for() -> None:
     world = World()
     world.ends(world.runs(world.submitted()), Cause.OK, JobState.SUCCEEDED, code=0)
 
-    code, notes = waited(world, reader=Reader(Away(world.bucket.url), world.clock, world.tasks))
+    code, notes = waited(world, reader=BastionReader(Away(world.bucket.url), world.clock, world.tasks))
 
     assert code == 0
     assert notes == ["the store is away; trying on", "j is SUCCEEDED"]

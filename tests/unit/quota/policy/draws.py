@@ -44,9 +44,9 @@ def quotas(draw: st.DrawFn) -> Quota:
 @st.composite
 def plain_quotas(draw: st.DrawFn) -> Quota:
     """Of one tier and one kind: most is b's, which comes later, some a's, and c may own what is left."""
-    pool, parts = draw(st.integers(6, 20)), draw(st.sampled_from(((1, 3, 0), (1, 2, 1), (0, 4, 0))))
+    capacity, parts = draw(st.integers(6, 20)), draw(st.sampled_from(((1, 3, 0), (1, 2, 1), (0, 4, 0))))
     shares = {project: {"v4": Fraction(part, 4)} for project, part in zip("abc", parts, strict=True)}
-    return Quota(tiers=({"v4": pool},), shares=shares)
+    return Quota(tiers=({"v4": capacity},), shares=shares)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Life:
         tick = TICK * self.slow
         return Fleet(self.limits, coming, policy=policy, tick=tick, delay=self.delay, patience=self.patience)
 
-    def pool(self, tick: int) -> tuple[Resources, ...]:
+    def capacity(self, tick: int) -> tuple[Resources, ...]:
         parts = next((parts for at, parts in reversed(self.shrinks) if at <= tick), 4)
         return tuple({kind: amount * parts // 4 for kind, amount in tier.items()} for tier in self.limits.tiers)
 

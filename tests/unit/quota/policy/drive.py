@@ -13,7 +13,7 @@ from math import inf
 
 from msgspec.structs import replace
 
-from bastion.quota.demand import STANDARD, Holding, Knobs, Schedule, Stop, Want
+from bastion.quota.demand import STANDARD, Holding, PolicySettings, Schedule, Stop, Want
 from bastion.quota.policy.index import WantIndex
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, minus, total
@@ -70,7 +70,7 @@ class Moment:
     wants: list[Want]
     holds: list[Holding]
     reclaims: tuple[str, ...]
-    pool: tuple[Resources, ...]
+    capacity: tuple[Resources, ...]
     now: datetime
     delay: float
     patience: float
@@ -78,13 +78,13 @@ class Moment:
     def __post_init__(self) -> None:
         self.answer = self.ask(WantIndex.of_all(self.wants, self.holds))
 
-    def ask(self, board: WantIndex) -> Schedule:
+    def ask(self, index: WantIndex) -> Schedule:
         """The same about another board."""
         return decide(
             self.limits,
-            board=board,
+            index=index,
             reclaims=self.reclaims,
-            pool=self.pool,
+            capacity=self.capacity,
             delay=self.delay,
             patience=self.patience,
             policy=self.policy,
@@ -94,7 +94,7 @@ class Moment:
     @property
     def free(self) -> Resources:
         """What is free before the answer is carried out."""
-        return minus(total(self.pool), total(row.demand for row in self.holds))
+        return minus(total(self.capacity), total(row.demand for row in self.holds))
 
 
 class Fleet:
@@ -108,11 +108,11 @@ class Fleet:
         policy: str = "default",
         tick: float = 30,
         delay: float = 90,
-        patience: float = Knobs().gang_patience_s,
+        patience: float = PolicySettings().gang_patience_s,
     ) -> None:
         self.limits, self.policy = limits, policy
         self.tick, self.delay, self.patience = tick, delay, patience
-        self.pool: tuple[Resources, ...] = limits.tiers
+        self.capacity: tuple[Resources, ...] = limits.tiers
         self.now = -tick
         self.jobs: dict[str, Job] = {}
         self.order: dict[str, int] = {}
@@ -194,7 +194,7 @@ class Fleet:
             wants=[self._want(name) for name in self.waiting],
             holds=list(self.holds.values()),
             reclaims=tuple(self.reclaims),
-            pool=self.pool,
+            capacity=self.capacity,
             now=self.time(self.now),
             delay=self.delay,
             patience=self.patience,

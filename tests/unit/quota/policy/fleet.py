@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from msgspec.structs import replace
 
-from bastion.quota.demand import RULES, Holding, Knobs, Schedule, Want
+from bastion.quota.demand import RULES, Holding, PolicySettings, Schedule, Want
 from bastion.quota.policy.index import WantIndex
 from bastion.quota.policy.scheduler import POLICIES
 from bastion.quota.quota import Quota
@@ -82,24 +82,26 @@ def decide(
     *,
     wants: Iterable[Want] = (),
     holds: Iterable[Holding] = (),
-    board: WantIndex | None = None,
+    index: WantIndex | None = None,
     reclaims: tuple[str, ...] = (),
-    pool: Capacity | tuple[Resources, ...] | None = None,
+    capacity: Capacity | tuple[Resources, ...] | None = None,
     delay: float = 90.0,
-    patience: float = Knobs().gang_patience_s,
+    patience: float = PolicySettings().gang_patience_s,
     policy: str = "default",
     now: datetime = NOW,
     rules: int = RULES,
 ) -> Schedule:
     """Ask a policy, about a board or about one made of wants and holds."""
     return POLICIES[policy](
-        board=board or WantIndex.of_all(wants, holds),
+        index=index or WantIndex.of_all(wants, holds),
         reclaims=reclaims,
         quota=limits,
-        pool=pool if isinstance(pool, Capacity) else Capacity(limits.tiers if pool is None else pool),
+        capacity=capacity
+        if isinstance(capacity, Capacity)
+        else Capacity(limits.tiers if capacity is None else capacity),
         past={},
         now=now,
-        knobs=Knobs(reclaim_delay_s=delay, gang_patience_s=patience, rules=rules),
+        settings=PolicySettings(reclaim_delay_s=delay, gang_patience_s=patience, rules=rules),
     )
 
 

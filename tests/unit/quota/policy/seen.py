@@ -16,7 +16,7 @@ def steps(life: Life, policy: str = "default") -> Iterator[tuple[Fleet, Moment]]
     """Each step of a life, right after the decision was carried out."""
     fleet = life.fleet(policy)
     for tick in range(TICKS):
-        fleet.pool = life.pool(tick)
+        fleet.capacity = life.capacity(tick)
         yield fleet, fleet.step()
 
 
@@ -32,16 +32,16 @@ def used(fleet: Fleet, project: str, user: str | None = None) -> Resources:
 
 def idle(fleet: Fleet, max_tier: int | None = None) -> list[Resources]:
     """What nobody holds: of the tiers up to this one together, and of each longer row of them. A demand has to fit in all."""
-    last = len(fleet.pool) - 1
+    last = len(fleet.capacity) - 1
     return [
-        minus(total(fleet.pool[: end + 1]), total(row.demand for row in fleet.holds.values() if row.tier <= end))
+        minus(total(fleet.capacity[: end + 1]), total(row.demand for row in fleet.holds.values() if row.tier <= end))
         for end in range(last if max_tier is None else min(last, max_tier), last + 1)
     ]
 
 
 def is_within(fleet: Fleet, job: Job, count: int = 1) -> bool:
     """True if so many of the job's tasks keep its project within its share."""
-    shares = Shares(fleet.limits, total(fleet.pool))
+    shares = Shares(fleet.limits, total(fleet.capacity))
     return shares.within(job.project, used(fleet, job.project), times(job.demand, count).items())
 
 

@@ -233,7 +233,7 @@ def test_example_12_mixed_demands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("weights", "pool", "expected"),
+    ("weights", "capacity", "expected"),
     [
         (
             {"a": {"tpu": 0.1, "gpu": 3}, "b": {"tpu": 0.3, "gpu": 1}},
@@ -257,6 +257,6 @@ def test_example_12_mixed_demands() -> None:
         ),
     ],
 )
-def test_example_15_weights_are_normalised(weights: Weights, pool: Resources, expected: Weights) -> None:
-    found = quotas(as_shares(weights), pool)
+def test_example_15_weights_are_normalised(weights: Weights, capacity: Resources, expected: Weights) -> None:
+    found = quotas(as_shares(weights), capacity)
     assert {p: {kind: round(quota, 9) for kind, quota in row.items()} for p, row in found.items()} == expected

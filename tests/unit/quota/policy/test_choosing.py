@@ -110,8 +110,8 @@ def drawn(dice: Random) -> Iterator[Want | Holding]:
         yield row if len(choices) > 1 else replace(row, choices=())
 
 
-def told(board: WantIndex) -> object:
-    return board.wants, board.holds, board.pending, board.lines.keys(), dict.fromkeys(sorted(board.choosers))
+def told(index: WantIndex) -> object:
+    return index.wants, index.holds, index.pending, index.work_classes.keys(), dict.fromkeys(sorted(index.choosers))
 
 
 @pytest.mark.parametrize("policy", ["default", "axlearn"])
@@ -123,14 +123,14 @@ def test_what_is_given_is_there_and_the_board_is_left_as_it_was(policy: str) -> 
         wants, holds = [r for r in rows if isinstance(r, Want)], [r for r in rows if isinstance(r, Holding)]
         by_name = {row.job: row for row in wants}
         reclaims = tuple(row.job for row in wants if dice.random() < 0.1)
-        board = WantIndex.of_all(wants, holds)
+        index = WantIndex.of_all(wants, holds)
         before = told(WantIndex.of_all(wants, holds))
-        answer = decide(BOTH, board=board, reclaims=reclaims, policy=policy)
-        assert told(board) == before
+        answer = decide(BOTH, index=index, reclaims=reclaims, policy=policy)
+        assert told(index) == before
         assert answer.reasons.keys() <= by_name.keys()
-        assert told(board) == before
+        assert told(index) == before
         shuffled = WantIndex.of_all(dice.sample(wants, len(wants)), dice.sample(holds, len(holds)))
-        assert decide(BOTH, board=shuffled, reclaims=reclaims, policy=policy) == answer
+        assert decide(BOTH, index=shuffled, reclaims=reclaims, policy=policy) == answer
         assert fits(plus(total(row.demand for row in holds), given(answer, by_name)), {"v4": 8, "v5p": 8})
         assert all(len({start.choice for start in answer.starts if start.job == job}) <= 1 for job in by_name)
         moved += any(start.choice for start in answer.starts)

@@ -83,7 +83,7 @@ def test_what_it_lacks_beside_it_is_reclaimed_too_and_it_stays_first_in_line() -
 def test_a_pool_that_has_no_room_for_it_any_more_keeps_nothing() -> None:
     row = want("small", "vision", v4(1), waited=JUST_NOW)
     holds = [kept("gang", "nlp", 6), hold("v0", "vision", v4(2))]
-    assert started(decide(HALVES, wants=[row], holds=holds, pool=(v4(7),))) == ["small"]
+    assert started(decide(HALVES, wants=[row], holds=holds, capacity=(v4(7),))) == ["small"]
 
 
 def test_other_tasks_of_the_job_may_begin_in_it() -> None:
@@ -102,10 +102,10 @@ def test_of_two_that_do_not_fit_beside_each_other_the_one_that_ended_last_has_it
 def test_it_is_of_the_tier_that_it_was_named_after() -> None:
     limits = quota({"v4": 4}, {"v4": 4}, nlp={"v4": "1"})
     holds = [replace(kept("gang", "nlp", 4), tier=1)]
-    walled = Capacity((v4(4), v4(4)), walls=(1,))
-    (start,) = decide(limits, wants=[want("n1", "nlp", v4(4))], holds=holds, pool=walled).starts
+    walled = Capacity((v4(4), v4(4)), partition_starts=(1,))
+    (start,) = decide(limits, wants=[want("n1", "nlp", v4(4))], holds=holds, capacity=walled).starts
     assert start.tier == 0
-    assert decide(limits, wants=[want("n1", "nlp", v4(8))], holds=holds, pool=(v4(4), v4(4))).starts == ()
+    assert decide(limits, wants=[want("n1", "nlp", v4(8))], holds=holds, capacity=(v4(4), v4(4))).starts == ()
 
 
 def test_the_other_policy_keeps_nothing() -> None:
@@ -114,11 +114,11 @@ def test_the_other_policy_keeps_nothing() -> None:
 
 
 def test_a_board_has_it_beside_what_is_held() -> None:
-    board, row = WantIndex(), kept("gang", "nlp", 8)
-    board.hold(row)
-    assert (list(board.kept), list(board.holds), board.used) == ([("gang", 0)], [], {})
-    board.hold(replace(row, retry=None))
-    assert (list(board.kept), list(board.holds)) == ([], [("gang", 0)])
-    board.hold(row)
-    board.hold_no_more(("gang", 0))
-    assert (list(board.kept), list(board.holds)) == ([], [])
+    index, row = WantIndex(), kept("gang", "nlp", 8)
+    index.hold(row)
+    assert (list(index.kept), list(index.holds), index.used) == ([("gang", 0)], [], {})
+    index.hold(replace(row, retry=None))
+    assert (list(index.kept), list(index.holds)) == ([], [("gang", 0)])
+    index.hold(row)
+    index.hold_no_more(("gang", 0))
+    assert (list(index.kept), list(index.holds)) == ([], [])

@@ -78,18 +78,18 @@ def test_the_same_in_whatever_order_is_the_same_out(life: Life, policy: str, ran
 @LESS
 @given(life=lives(shrinking=True))
 def test_a_board_that_is_kept_answers_as_one_made_anew(life: Life, policy: str) -> None:
-    board = WantIndex()
+    index = WantIndex()
     for _, moment in steps(life, policy):
         wants = {row.job: row for row in moment.wants}
         holds = {(row.job, row.task): row for row in moment.holds}
-        for job in [job for job in board.wants if job not in wants]:
-            board.wait_no_more(job)
-        for name in [name for name in board.holds if name not in holds]:
-            board.hold_no_more(name)
-        for want in (row for row in moment.wants if board.wants.get(row.job) != row):
-            board.wait(want)
-        for hold in (row for name, row in holds.items() if board.holds.get(name) != row):
-            board.hold(hold)
-        answer = moment.ask(board)
+        for job in [job for job in index.wants if job not in wants]:
+            index.wait_no_more(job)
+        for name in [name for name in index.holds if name not in holds]:
+            index.hold_no_more(name)
+        for want in (row for row in moment.wants if index.wants.get(row.job) != row):
+            index.wait(want)
+        for hold in (row for name, row in holds.items() if index.holds.get(name) != row):
+            index.hold(hold)
+        answer = moment.ask(index)
         assert answer == moment.answer
         assert answer.reasons == moment.answer.reasons

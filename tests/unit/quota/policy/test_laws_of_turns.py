@@ -48,7 +48,7 @@ def test_what_a_share_has_left_starts_in_time(life: Life) -> None:
 
 def is_entitled(fleet: Fleet, project: str) -> bool:
     """True if nothing that a project waits for is beyond its share, its users' limits, or what shares are promised of."""
-    governed = Shares(fleet.limits, total(fleet.pool)).governed
+    governed = Shares(fleet.limits, total(fleet.capacity)).governed
     rows = [(job, len(fleet.waiting[job.name].tasks)) for job in waiting(fleet) if job.project == project]
     asked = needs(total(times(job.demand, count) for job, count in rows))
     most = Job(name="", project=project, demand=asked)
@@ -128,7 +128,7 @@ def test_no_stop_can_be_spared(life: Life) -> None:
 
 def after(fleet: Fleet, stopping: Iterable[Holding], max_tier: int | None) -> list[Resources]:
     """What nobody holds once these are gone, as `idle` says it."""
-    last = len(fleet.pool) - 1
+    last = len(fleet.capacity) - 1
     ends = range(last if max_tier is None else min(last, max_tier), last + 1)
     gone = [total(row.demand for row in stopping if row.tier <= end) for end in ends]
     return [plus(left, freed) for left, freed in zip(idle(fleet, max_tier), gone, strict=True)]

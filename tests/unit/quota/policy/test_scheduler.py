@@ -197,9 +197,9 @@ def test_projects_without_a_share_come_after_all_with_one() -> None:
 
 def test_kinds_that_nobody_has_a_share_of_are_neither_share_nor_borrowed() -> None:
     limits = quota({"v4": 8}, nlp={"v4": "0.5"}, vision={"v4": "0.5"})
-    pool: tuple[Resources, ...] = ({"v4": 8, "cpu": 4},)
+    capacity: tuple[Resources, ...] = ({"v4": 8, "cpu": 4},)
     holds = [hold("l1", "nlp", {"v4": 4, "cpu": 1}), hold("l2", "nlp", {"v4": 4, "cpu": 1}, age=5)]
-    answer = decide(limits, wants=[want("v1", "vision", {"v4": 4, "cpu": 1})], holds=holds, pool=pool)
+    answer = decide(limits, wants=[want("v1", "vision", {"v4": 4, "cpu": 1})], holds=holds, capacity=capacity)
     assert stopped(answer) == [("l2", 0)]
 
 
@@ -229,7 +229,7 @@ def test_who_waits_behind_others_of_its_project_is_told_their_names() -> None:
 
 def test_without_a_quota_file_everything_that_fits_starts_and_nothing_stops() -> None:
     wants = [want("a", "p", v4(5), order=0), want("b", "q", v4(4), order=1), want("c", "r", v4(3), order=2)]
-    answer = decide(Quota.open(), wants=wants, pool=(v4(8),))
+    answer = decide(Quota.open(), wants=wants, capacity=(v4(8),))
     assert started(answer) == ["c", "b"]  # no shares: the least part of the pool first
     assert answer.stops == ()
     assert answer.reasons["a"] == "needs 5 v4, 1 of 8 free"

@@ -217,13 +217,13 @@ def test_who_is_stopped_for_finds_room_once_all_that_stops_is_gone(case: Case) -
 def test_each_of_the_victims_of_a_single_want_is_needed(case: Case) -> None:
     case = replace(case, wants=[structs.replace(row, count=1) for row in case.wants])
     answer, wants = case.decide(), by_job(case)
-    line = first_in_line(answer)
-    if len(line) == 1 and not case.reclaims:
+    work_class = first_in_line(answer)
+    if len(work_class) == 1 and not case.reclaims:
         kept = minus(plus(case.free, total(row.demand for row in case.holds if row.stopping)), given_to(case, answer))
         rows = victims(case, answer)
         for spared in rows:
             others = total(row.demand for row in rows if row is not spared)
-            assert not fits(wants[line[0]].demand, plus(kept, others))
+            assert not fits(wants[work_class[0]].demand, plus(kept, others))
 
 
 @LAW
@@ -301,8 +301,8 @@ def after(case: Case, answer: Schedule) -> Case:
         want(f"{row.job}.{row.task}", row.project, row.demand, user=row.user, priority=row.priority, order=row.order)
         for row in gone
     ]
-    line = [*case.reclaims, *(stop.for_job for stop in answer.stops if stop.for_job)]
-    reclaims = tuple(job for job in dict.fromkeys(line) if job not in counts)
+    work_class = [*case.reclaims, *(stop.for_job for stop in answer.stops if stop.for_job)]
+    reclaims = tuple(job for job in dict.fromkeys(work_class) if job not in counts)
     return Case(case.limits, waiting + back, holds, reclaims)
 
 

@@ -9,19 +9,19 @@ import pytest
 from google.auth.credentials import Credentials
 from google.auth.exceptions import RefreshError
 
-from bastion.model.errors import Later, UsageError
+from bastion.model.errors import NotReady, UsageError
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.interface import (
-    BadCall,
+    CredentialsMissing,
     GoogleError,
-    IsThere,
-    NoLogin,
-    NoQuota,
-    NoRight,
-    NoStock,
-    NotThere,
-    TooMany,
+    InvalidCall,
+    PermissionMissing,
+    QuotaExhausted,
+    RateLimited,
+    ResourceExists,
+    ResourceNotFound,
+    Stockout,
 )
 from bastion.runners.google.api.rate import PER_MINUTE
 from bastion.runners.google.api.service_descriptions import OVERRIDES
@@ -66,13 +66,13 @@ def test_a_call_goes_where_the_document_says(api: GoogleApi, server: Scripted) -
 
 
 def test_a_call_that_google_does_not_know_is_not_sent(api: GoogleApi, server: Scripted) -> None:
-    with pytest.raises(BadCall, match=r"no method tpu.projects.locations.nodes.guess"):
+    with pytest.raises(InvalidCall, match=r"no method tpu.projects.locations.nodes.guess"):
         api.call("tpu.projects.locations.nodes.guess", name="n")
-    with pytest.raises(BadCall, match="colour"):
+    with pytest.raises(InvalidCall, match="colour"):
         api.call(LIST, parent=ZONE, colour="red")
-    with pytest.raises(BadCall, match="parent"):
+    with pytest.raises(InvalidCall, match="parent"):
         api.call(LIST)
-    with pytest.raises(BadCall, match="'dns'"):
+    with pytest.raises(InvalidCall, match="'dns'"):
         api.call("dns.changes.list", project="p")
     assert server.asked == []
 
@@ -128,46 +128,50 @@ REFUSALS = [
             403, "PERMISSION_DENIED", "Permission 'tpu.nodes.list' denied", reason="IAM_PERMISSION_DENIED",
             domain="iam.googleapis.com", metadata={"permission": "tpu.nodes.list", "resource": "projects/p"},
         ),
-        NoRight,
+        PermissionMissing,
         "ada@x.org lacks tpu.nodes.list on projects/p; run: gcloud projects add-iam-policy-binding p "
         "--member=user:ada@x.org --role=roles/tpu.admin",
     ),
     (
         (403, {"error": {"code": 403, "message": "Required "
             "'compute.instances.create' permission for 'projects/p/zones/z/instances/i'"}}),
-        NoRight,
+        PermissionMissing,
         "lacks compute.instances.create on projects/p/zones/z/instances/i; run: gcloud projects add-iam",
     ),
     (
         refusal(403, "PERMISSION_DENIED", "The user does not have access to service account. Permission "
                 "'iam.serviceAccounts.actAs' denied on resource 'projects/p/serviceAccounts/w@p.iam.gserviceaccount.com'"),
-        NoRight,
+        PermissionMissing,
         "run: gcloud iam service-accounts add-iam-policy-binding w@p.iam.gserviceaccount.com --member=user:ada@x.org "
         "--role=roles/iam.serviceAccountUser",
     ),
     (
         refusal(403, "PERMISSION_DENIED", "Cloud TPU API has not been used", reason="SERVICE_DISABLED",
                 domain="googleapis.com", metadata={"service": "tpu.googleapis.com"}),
-        NoRight,
+        PermissionMissing,
         "tpu.googleapis.com is off in project p; run: gcloud services enable tpu.googleapis.com --project=p",
     ),
-    (refusal(401, "UNAUTHENTICATED", "invalid token"), NoLogin, "ada@x.org .* run: gcloud auth application-default login"),
-    (refusal(404, "NOT_FOUND", "network n was not found"), NotThere, "network n was not found"),
-    (refusal(409, "ALREADY_EXISTS", "q exists"), IsThere, "there already"),
+    (
+        refusal(401, "UNAUTHENTICATED", "invalid token"),
+        CredentialsMissing,
+        "ada@x.org .* run: gcloud auth application-default login",
+    ),
+    (refusal(404, "NOT_FOUND", "network n was not found"), ResourceNotFound, "network n was not found"),
+    (refusal(409, "ALREADY_EXISTS", "q exists"), ResourceExists, "there already"),
     (
         refusal(429, "RESOURCE_EXHAUSTED", "Quota limit 'TPUV6EPreemptiblePerProjectPerRegionForTPUAPI' has been exceeded. "
                 "Limit: 0 in region us-east5."),
-        NoQuota,
+        QuotaExhausted,
         "quota of project p is used up .*Limit: 0 in region us-east5.*iam-admin/quotas",
     ),
     (
         refusal(429, "RESOURCE_EXHAUSTED", 'There is no more capacity in the zone "us-central2-b"; you can try another'),
-        NoStock,
+        Stockout,
         "no more capacity",
     ),
-    (refusal(400, "INVALID_ARGUMENT", "bad node"), BadCall, "bad node; asking again cannot help"),
-    ((400, b"\xff\x00 no json"), BadCall, "no json"),
-    ((418, [1, 2]), BadCall, "1, 2"),
+    (refusal(400, "INVALID_ARGUMENT", "bad node"), InvalidCall, "bad node; asking again cannot help"),
+    ((400, b"\xff\x00 no json"), InvalidCall, "no json"),
+    ((418, [1, 2]), InvalidCall, "1, 2"),
 ]  # fmt: skip
 
 
@@ -200,7 +204,8 @@ def test_a_login_that_lapses_in_the_middle_is_said_and_looked_for_anew(server: S
     assert google.call(LIST, parent=ZONE) == {}
     first.lapsed, server.replies = True, [refusal(401, "UNAUTHENTICATED", "expired")]
     with pytest.raises(
-        NoLogin, match=r"ada@x.org is not there or has expired .*invalid_grant.*gcloud auth application-default"
+        CredentialsMissing,
+        match=r"ada@x.org is not there or has expired .*invalid_grant.*gcloud auth application-default",
     ):
         google.call(LIST, parent=ZONE)
     assert google.call(LIST, parent=ZONE) == {}  # by then Ada has logged in again
@@ -210,7 +215,7 @@ def test_a_login_that_lapses_in_the_middle_is_said_and_looked_for_anew(server: S
 def test_who_has_no_credentials_is_told_how_to_get_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
     google = GoogleApi("p", SystemClock(), RandomIds(), limit_s=1)
-    with pytest.raises(NoLogin, match="gcloud auth application-default login"):
+    with pytest.raises(CredentialsMissing, match="gcloud auth application-default login"):
         google.call(LIST, parent=ZONE)
     google.close()
 
@@ -251,9 +256,9 @@ def test_who_cannot_wait_is_told_and_costs_nothing(server: Scripted) -> None:
     for i in range(36):
         google.call(CREATE, parent=ZONE, queuedResourceId=f"q{i}", body={})
     for _ in range(3):
-        with pytest.raises(TooMany, match="90 requests a minute") as caught:
+        with pytest.raises(RateLimited, match="90 requests a minute") as caught:
             google.call(CREATE, parent=ZONE, queuedResourceId="late", body={})
-    assert isinstance(caught.value, Later)
+    assert isinstance(caught.value, NotReady)
     assert (len(server.asked), clock.at) == (36, 0.0)
     clock.at = 1.3
     google.call(CREATE, parent=ZONE, queuedResourceId="late", body={})

@@ -39,8 +39,8 @@ def test_many_creations_at_once_make_one_build_that_is_there_before_any_machine(
         return Archive(DIGEST, lambda: DATA)
 
     birth = MachineBoot(bucket, "gs://b/demo", SystemShell(), {"steady_flush_s": "9"}, make=make)
-    with ThreadPoolExecutor(8) as pool:
-        told = list(pool.map(lambda number: birth(KEY, f"z/n{number}/4f2a"), range(32)))
+    with ThreadPoolExecutor(8) as capacity:
+        told = list(capacity.map(lambda number: birth(KEY, f"z/n{number}/4f2a"), range(32)))
     assert made == [1]
     assert {each["bastion-build"] for each in told} == {DIGEST}
     assert bucket.read(f"builds/{DIGEST}.tar.gz").data == DATA

@@ -9,7 +9,7 @@ import pytest
 
 from bastion.model.errors import RunnerError
 from bastion.model.interfaces import AttemptKey
-from bastion.runners.delivery.bootstrap import SCRIPT, Boot, flags_of, metadata
+from bastion.runners.delivery.bootstrap import SCRIPT, MachineGroup, flags_of, metadata
 from bastion.runners.google.machines.metadata import MAINTAINED_S, MAINTAINED_WITH_GPUS_S, PREEMPTED_S, farewell
 
 KEY = AttemptKey("train-12345678", 3, 1)
@@ -17,7 +17,7 @@ BUILD = "ab" * 32
 NASTY = "a b'\"$(x)`y`\\;&|\u00e9"
 
 
-def boot(**changes: Any) -> Boot:
+def boot(**changes: Any) -> MachineGroup:
     fields: dict[str, Any] = {
         "key": KEY,
         "machine": "z/n/4f2a",
@@ -25,7 +25,7 @@ def boot(**changes: Any) -> Boot:
         "bucket": "gs://b/team/demo",
         "build": BUILD,
     }
-    return Boot(**{**fields, **changes})
+    return MachineGroup(**{**fields, **changes})
 
 
 def instance(told: dict[str, str], name: str = "bastion-train-0-7", **more: str) -> dict[str, Any]:

@@ -9,12 +9,12 @@ import pytest
 from bastion.model.errors import RunnerError
 from bastion.model.interfaces import AttemptKey
 from bastion.model.settings.tables import GoogleSettings
-from bastion.runners.delivery.bootstrap import Boot, flags_of, metadata
+from bastion.runners.delivery.bootstrap import MachineGroup, flags_of, metadata
 from bastion.runners.google.gce import parse, render
-from bastion.runners.google.machines.names import Mark, host_of, labels
+from bastion.runners.google.machines.names import GoogleLabels, host_of, labels
 
 KEY = AttemptKey("train-12345678", 0, 0)
-MARK = Mark(scope="b", key=KEY, epoch=3, nonce="0" * 32)
+MARK = GoogleLabels(scope="b", key=KEY, epoch=3, nonce="0" * 32)
 ZONE = "us-central1-a"
 
 
@@ -29,7 +29,7 @@ def row(name: str = "x-2", status: str = "RUNNING", **marks: str) -> dict[str, A
 
 def test_a_vm_knows_which_worker_it_is_by_its_name() -> None:
     """What the metadata say and what the listing shows are the same machine."""
-    boot = Boot(key=KEY, machine=render.machine(ZONE, MARK.nonce), base=0, bucket="gs://b/m", build="ab")
+    boot = MachineGroup(key=KEY, machine=render.machine(ZONE, MARK.nonce), base=0, bucket="gs://b/m", build="ab")
     found = {"attributes": metadata(boot), "name": "x-2", "networkInterfaces": [{"ip": "10.0.0.1"}]}
     vm = parse.vm_of(row(), ZONE, "b")
     assert vm is not None
@@ -68,8 +68,8 @@ def test_what_is_not_ours_is_passed_over() -> None:
     assert parse.vm_of(row(name="bastion"), ZONE, "b") is None
     assert parse.vm_of({}, ZONE, "b") is None
     for description in ("", "{", "[1]", "null", '{"bastion": "b"}'):
-        assert parse.near_of({"name": "x", "description": description}, "r", "b") is None
-    ours = parse.near_of(render.placement("x", MARK) | {"status": "READY"}, "us-central1", "b")
+        assert parse.policy_of({"name": "x", "description": description}, "r", "b") is None
+    ours = parse.policy_of(render.placement("x", MARK) | {"status": "READY"}, "us-central1", "b")
     assert ours is not None
     assert (ours.name, ours.mark, ours.ready) == ("x", MARK, True)
 
@@ -96,12 +96,12 @@ def test_a_place_that_did_not_answer_is_no_empty_one() -> None:
     ],
 )
 def test_gangs_of_the_big_families_are_placed_together(
-    resources: dict[str, int], replicas: int, how: str, near: bool
+    resources: dict[str, int], replicas: int, how: str, policy: bool
 ) -> None:
     wish = render.wanted(resources, replicas, how)
-    assert wish.near is near
+    assert wish.policy is policy
     body = render.body(GoogleSettings(project="p-12345"), ZONE, "x", MARK, wish, {})
-    assert body["instanceProperties"].get("resourcePolicies") == (["x"] if near else None)
+    assert body["instanceProperties"].get("resourcePolicies") == (["x"] if policy else None)
 
 
 def test_networks_disks_and_reservations_are_named_as_the_api_wants_them() -> None:

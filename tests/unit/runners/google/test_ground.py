@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.model.interfaces import AttemptKey, Said
-from bastion.runners.delivery.bootstrap import Boot, metadata
+from bastion.model.interfaces import AttemptKey, CommandResult
+from bastion.runners.delivery.bootstrap import MachineGroup, metadata
 from bastion.runners.google.machines.machine_context import Disk, flags, make_account, roomiest
 from tests.unit.bundler.doors import TestClock
 
@@ -22,11 +22,11 @@ HOME = Disk(Path("/var/lib/bastion"), 100)
 class Shell:
     """Says always the same; remembers what it was asked."""
 
-    def __init__(self, said: Said) -> None:
+    def __init__(self, said: CommandResult) -> None:
         self.said = said
         self.asked: list[Sequence[str]] = []
 
-    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
+    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> CommandResult:
         self.asked.append(argv)
         return self.said
 
@@ -46,7 +46,9 @@ class Server:
 
 def told(run_as: str) -> dict[str, str]:
     key = AttemptKey("train-12345678", 0, 1)
-    return metadata(Boot(key=key, machine="z/n/4f2a", base=2, bucket="gs://b/demo", build="ab" * 32, run_as=run_as))
+    return metadata(
+        MachineGroup(key=key, machine="z/n/4f2a", base=2, bucket="gs://b/demo", build="ab" * 32, run_as=run_as)
+    )
 
 
 def test_jobs_work_where_there_is_most_room() -> None:
@@ -56,7 +58,7 @@ def test_jobs_work_where_there_is_most_room() -> None:
 
 
 def test_a_worker_waits_for_its_metadata_and_has_a_folder_of_its_attempt(tmp_path: Path) -> None:
-    clock, shell = TestClock(), Shell(Said(0, "", ""))
+    clock, shell = TestClock(), Shell(CommandResult(0, "", ""))
     found = flags(tmp_path, Server(told(HERE), silent=3).look, clock, shell)
     assert Path(found["folder"]).is_dir()
     assert found["folder"].endswith("work/train-12345678/0/1/2")
@@ -68,11 +70,11 @@ def test_a_worker_waits_for_its_metadata_and_has_a_folder_of_its_attempt(tmp_pat
 
 def test_a_metadata_server_that_stays_silent_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunnerError, match="gives no answer"):
-        flags(tmp_path, Server(told(""), silent=1000).look, TestClock(), Shell(Said(0, "", "")))
+        flags(tmp_path, Server(told(""), silent=1000).look, TestClock(), Shell(CommandResult(0, "", "")))
 
 
 def test_an_account_is_made_once_and_its_name_is_no_flag() -> None:
-    shell = Shell(Said(0, "", ""))
+    shell = Shell(CommandResult(0, "", ""))
     make_account(HERE, shell)
     assert shell.asked == []
     make_account("--nobody-of-this-name", shell)
@@ -83,4 +85,4 @@ def test_an_account_that_cannot_be_made_is_told() -> None:
     with pytest.raises(
         RunnerError, match=r"this machine makes no account 'nobody-of-this-name': no\s+room; change run_as"
     ):
-        make_account("nobody-of-this-name", Shell(Said(1, "", "no \n room")))
+        make_account("nobody-of-this-name", Shell(CommandResult(1, "", "no \n room")))

@@ -9,18 +9,22 @@ from hypothesis import strategies as st
 
 from bastion.model.interfaces import AttemptKey
 from bastion.runners.google.machines import zones
-from bastion.runners.google.machines.names import GoogleHost, Mark, host_of, labels, mark_of, name
+from bastion.runners.google.machines.names import GoogleHost, GoogleLabels, host_of, labels, mark_of, name
 
 JOBS = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?-[0-9a-f]{8}", fullmatch=True)
 KEYS = st.builds(AttemptKey, JOBS, st.integers(0, 99_999), st.integers(0, 9_999))
 SCOPES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}-[0-9a-f]{8}", fullmatch=True)
 MARKS = st.builds(
-    Mark, scope=SCOPES, key=KEYS, epoch=st.integers(0, 10**6), nonce=st.from_regex("[0-9a-f]{32}", fullmatch=True)
+    GoogleLabels,
+    scope=SCOPES,
+    key=KEYS,
+    epoch=st.integers(0, 10**6),
+    nonce=st.from_regex("[0-9a-f]{32}", fullmatch=True),
 )
 
 
 @given(MARKS)
-def test_labels_give_back_what_they_were_made_of_and_are_as_google_wants_them(mark: Mark) -> None:
+def test_labels_give_back_what_they_were_made_of_and_are_as_google_wants_them(mark: GoogleLabels) -> None:
     made = labels(mark)
     assert mark_of(made) == mark
     assert all(re.fullmatch("[a-z][a-z0-9_-]{0,62}", key) for key in made)

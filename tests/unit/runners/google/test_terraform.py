@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bastion.launcher.access.bucket_rights import CREATE, DELETE, ROLES, Part, checks
+from bastion.launcher.access.bucket_rights import CREATE, DELETE, ROLES, BucketPart, checks
 from bastion.launcher.access.health_checks import FILES, PREFIXES, HealthLevel
 from bastion.model import layout
 from bastion.model.interfaces import AttemptKey
@@ -31,7 +31,7 @@ WRITERS = [
     (layout.build("0" * 64), set(), set()),
     (layout.order(KEY), set(), set()),
     (layout.stop(KEY), set(), set()),
-    (layout.world(KEY), set(), set()),
+    (layout.peers(KEY), set(), set()),
     (layout.segment(layout.bastion_log(1), 0), set(), set()),
     (layout.CONFIG, {ROOT}, {ROOT}),
     (layout.QUOTA, {ROOT}, {ROOT}),
@@ -71,7 +71,9 @@ def test_every_prefix_of_the_layout_is_asked_about() -> None:
 @pytest.mark.parametrize("managed_folders", [False, True])
 def test_a_doctor_finds_nothing_to_do(managed_folders: bool) -> None:
     made = plan(managed_folders=managed_folders)
-    parts = [Part(made.access(name), "team/", tuple(h for h in HOMES if layout.home(h) == name)) for name in NAMES]
+    parts = [
+        BucketPart(made.access(name), "team/", tuple(h for h in HOMES if layout.home(h) == name)) for name in NAMES
+    ]
     found = list(checks(parts))
     assert [check for check in found if check.level is not HealthLevel.OK] == []
     assert len(found) > 12

@@ -10,12 +10,12 @@ import pytest
 from bastion.model.interfaces import AttemptKey
 from bastion.model.settings.tables import GoogleSettings
 from bastion.platform.system import RandomIds
-from bastion.runners.google.api.interface import NotThere
+from bastion.runners.google.api.interface import ResourceNotFound
 from bastion.runners.google.machines.google_context import GoogleContext
-from bastion.runners.google.machines.names import GoogleHost, Mark, labels
+from bastion.runners.google.machines.names import GoogleHost, GoogleLabels, labels
 from bastion.runners.google.tpu import parse
-from bastion.runners.google.tpu.deletion import Removal
-from bastion.runners.google.tpu.listing import Listing
+from bastion.runners.google.tpu.deletion import SliceDeletion
+from bastion.runners.google.tpu.listing import TpuListing
 from bastion.testing.fleets import sealing
 from tests.support.doors import HandTasks
 from tests.support.world import HandClock
@@ -25,7 +25,7 @@ OLD, NEW = "a" * 32, "b" * 32
 
 
 def row(nonce: str) -> dict[str, Any]:
-    mark = Mark(scope=SCOPE, key=AttemptKey("j-1", 0, 0), epoch=1, nonce=nonce)
+    mark = GoogleLabels(scope=SCOPE, key=AttemptKey("j-1", 0, 0), epoch=1, nonce=nonce)
     full = f"projects/p/locations/{ZONE}/nodes/{NAME}"
     return {"name": full, "labels": labels(mark), "state": "READY", "acceleratorType": "v4-8"}
 
@@ -44,24 +44,24 @@ class OneNode:
         if verb == "get":
             self._before_get(self)
         if self.node is None:
-            raise NotThere("no such node")
+            raise ResourceNotFound("no such node")
         return self.node
 
 
-def removal(google: Any) -> Removal:
+def removal(google: Any) -> SliceDeletion:
     settings = GoogleSettings(project="p", zones=(ZONE,))
     tasks = HandTasks()
     site = GoogleContext(
         google=google, settings=settings, scope=SCOPE, ids=RandomIds(), clock=HandClock(), birth=lambda *_: {},
         at_once=tasks.map, seal=sealing(),
     )  # fmt: skip
-    return Removal(site)
+    return SliceDeletion(site)
 
 
-def listing(nonce: str) -> Listing:
+def listing(nonce: str) -> TpuListing:
     node = parse.node_of(row(nonce), ZONE, SCOPE)
     assert node is not None
-    return Listing(nodes=(node,))
+    return TpuListing(nodes=(node,))
 
 
 HOST = GoogleHost(zone=ZONE, name=NAME, nonce=OLD, host=0)
@@ -86,5 +86,5 @@ def test_another_of_that_name_that_came_after_the_listing_is_left_alone() -> Non
 def test_another_that_is_not_listed_is_left_alone(nonce: str | None) -> None:
     google = OneNode(NEW)
     google.node = row(nonce) if nonce else None
-    removal(google).ask(HOST, Listing())
+    removal(google).ask(HOST, TpuListing())
     assert "delete" not in google.called

@@ -12,7 +12,7 @@ import pytest
 
 from bastion.model.state.state import Cause
 from bastion.runners.worker.linux import bounds_guard as guards
-from bastion.runners.worker.linux.bounds import Bounds, Excess
+from bastion.runners.worker.linux.bounds import Bounds, BrokenBound
 from bastion.runners.worker.linux.bounds_guard import LOOK_S, QUIET_S, LocalGuard
 from bastion.runners.worker.linux.cgroup import LEAF, group
 from bastion.runners.worker.linux.process_tree import ProcessInfo
@@ -111,7 +111,9 @@ def test_in_a_containers_own_tree_all_move_aside_and_a_job_has_its_bounds(groups
         ("pids.events", "max 12\n", BOUNDS.too_many()),
     ],
 )
-def test_what_the_kernel_counted_is_told_once_and_for_all(groups: Groups, file: str, text: str, excess: Excess) -> None:
+def test_what_the_kernel_counted_is_told_once_and_for_all(
+    groups: Groups, file: str, text: str, excess: BrokenBound
+) -> None:
     groups.has("", enabled="memory pids", first=True)
     guard = groups.group(BOUNDS)
     assert guard is not None

@@ -14,8 +14,8 @@ from bastion.model.stored.records import Claim
 from bastion.platform.system import RandomIds
 from bastion.runners.google.machines.names import GoogleHost
 from bastion.runners.kubernetes.names import pod_id
-from bastion.runners.slurm.render import Name, SlurmNode
-from bastion.runners.worker.interfaces import Post
+from bastion.runners.slurm.render import SlurmJobName, SlurmNode
+from bastion.runners.worker.interfaces import WorkerIdentity
 from bastion.runners.worker.run import NOTHING_DONE, run
 from tests.support.doors import memory
 from tests.support.world import HandClock
@@ -42,9 +42,9 @@ def worker(bucket: Any, nonce: str, sleep: Any = None, worker: int = 1) -> int:
     clock = HandClock()
     clock.sleep = sleep or clock.sleep  # type: ignore[method-assign]
     machine = SimpleNamespace(free_port=lambda: 1, clear=lambda: None)
-    doors = SimpleNamespace(bucket=Stops(), clock=clock, ids=RandomIds(), machine=machine)
-    post = Post(key=KEY, worker=worker, machine=f"z/n/{nonce}/{worker}", address="a", creation=nonce)
-    return run(post, doors)  # type: ignore[arg-type]
+    context = SimpleNamespace(bucket=Stops(), clock=clock, ids=RandomIds(), machine=machine)
+    post = WorkerIdentity(key=KEY, worker=worker, machine=f"z/n/{nonce}/{worker}", address="a", creation=nonce)
+    return run(post, context)  # type: ignore[arg-type]
 
 
 def claimed(bucket: Any, **fields: Any) -> None:
@@ -61,7 +61,7 @@ def test_who_came_with_the_first_claims() -> None:
 @pytest.mark.parametrize(
     "first",
     [
-        str(SlurmNode(1, 0, "aaaa", Name("scope-1", KEY, 7, "aaaa"))),
+        str(SlurmNode(1, 0, "aaaa", SlurmJobName("scope-1", KEY, 7, "aaaa"))),
         str(GoogleHost(zone="z", name="n", nonce="aaaa", host=0)),
         pod_id("n", "aaaa", "uid"),
     ],

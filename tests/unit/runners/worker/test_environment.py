@@ -7,12 +7,12 @@ import pytest
 from bastion.model.interfaces import AttemptKey
 from bastion.model.job.command_rules import IDENTITY
 from bastion.model.job.spec import BundleRef
-from bastion.model.stored.records import Member, Order, World
+from bastion.model.stored.records import Order, Peer, Peers
 from bastion.runners.worker.environment import ProcessPaths, environment
-from bastion.runners.worker.interfaces import Post
+from bastion.runners.worker.interfaces import WorkerIdentity
 
-PLACES = ProcessPaths(tmp="/w/tmp", progress="/w/progress", world="/w/world", output="/out", checkpoint="gs://b/c")
-WORLD = World(members=[Member(address=f"10.0.0.{n}", port=4000 + n) for n in range(4)])
+PLACES = ProcessPaths(tmp="/w/tmp", progress="/w/progress", peers="/w/world", output="/out", checkpoint="gs://b/c")
+WORLD = Peers(members=[Peer(address=f"10.0.0.{n}", port=4000 + n) for n in range(4)])
 
 
 def order(**changes: object) -> Order:
@@ -42,7 +42,9 @@ def order(**changes: object) -> Order:
 
 
 def seen(worker: int = 2, devices: tuple[str, ...] = (), **changes: object) -> dict[str, str]:
-    post = Post(key=AttemptKey("train-12345678", 3, 2), worker=worker, machine="m-1", address="x", devices=devices)
+    post = WorkerIdentity(
+        key=AttemptKey("train-12345678", 3, 2), worker=worker, machine="m-1", address="x", devices=devices
+    )
     asked = order(**changes)
     return environment(asked, post, WORLD, {"PATH": "/bin", "HOME": "/root"}, PLACES, asked.env)
 

@@ -8,13 +8,13 @@ import pytest
 
 from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause
-from bastion.runners.worker.interfaces import Farewell, WorkerPace
+from bastion.runners.worker.interfaces import TerminationNotice, WorkerPace
 from bastion.runners.worker.supervision import Halt, Halted, StopWatch, Supervision, TimeLimit
 from bastion.stores.memory import MemoryBucket
 from tests.unit.bundler.doors import TestClock
 
 KEY = AttemptKey("train-12345678", 0, 0)
-FAREWELL = Farewell("Google preempts this machine", 20.0)
+FAREWELL = TerminationNotice("Google preempts this machine", 20.0)
 
 
 class Stubborn:
@@ -60,7 +60,7 @@ def test_a_farewell_is_the_machines_loss(stops: StopWatch) -> None:
     stops.bidden(None)
     assert stops.halt() == Halt(Cause.LOST, FAREWELL.reason, most_s=20.0)
     with pytest.raises(Halted):
-        stops.heed()
+        stops.check_stop()
 
 
 def test_an_order_to_stop_counts_before_it(stops: StopWatch) -> None:

@@ -26,7 +26,7 @@ def machine(tmp_path: Path) -> LocalMachine:
 def local(tmp_path: Path) -> LocalMachine:
     inherited = {"PATH": "/somewhere", "HOME": "/home/x", "SECRET": "s"}
     shell, clock = SystemShell(), SystemClock()
-    fetcher = Checkout(doors=GitContext(shell=shell, clock=clock))
+    fetcher = Checkout(context=GitContext(shell=shell, clock=clock))
     engine = Engine(str(tmp_path / "nobody.sock"), "c", lambda _: None)
     cache = Cache(root=tmp_path / "cache", boot="1", shell=shell, clock=clock, ids=RandomIds())
     return LocalMachine(tmp_path / "work", inherited, fetcher=fetcher, cache=cache, engine=engine)
@@ -75,10 +75,10 @@ def test_who_comes_after_a_worker_that_fell_has_an_output_file_whatever_the_job_
 
 @pytest.mark.parametrize("make", [fifo, link, device])
 def test_the_file_of_the_world_is_written_whatever_a_setup_put_there(machine: LocalMachine, make: Make) -> None:
-    make(Path(machine.world))
-    machine.write_world(b"{}")
-    assert Path(machine.world).read_bytes() == b"{}"
-    assert not Path(machine.world).is_symlink()
+    make(Path(machine.peers))
+    machine.write_peers(b"{}")
+    assert Path(machine.peers).read_bytes() == b"{}"
+    assert not Path(machine.peers).is_symlink()
 
 
 @pytest.mark.parametrize("make", STRANGE)

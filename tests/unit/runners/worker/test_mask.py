@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bastion.journal.logs import Follower, SegmentWriter
+from bastion.journal.logs import LogReader, SegmentWriter
 from bastion.runners.worker.job_output import JobOutput
 from bastion.runners.worker.secret_mask import Mask
 from bastion.runners.worker.spool import Spool
@@ -46,7 +46,7 @@ def spool_of(machine: SimHost, values: list[bytes], *, limit: int = 10**6) -> tu
 
 
 def stored(bucket: MemoryBucket) -> bytes:
-    return b"".join(Follower(bucket, PREFIX).read_new())
+    return b"".join(LogReader(bucket, PREFIX).read_new())
 
 
 @given(st.lists(few, max_size=3), st.text("ab\n", max_size=80).map(str.encode))

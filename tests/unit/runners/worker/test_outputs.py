@@ -12,14 +12,14 @@ import pytest
 
 from bastion.bundler.checkout import Checkout
 from bastion.bundler.git_commands import GitContext
-from bastion.model.errors import Denied
+from bastion.model.errors import AccessDenied
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.worker.linux.cache import Cache
 from bastion.runners.worker.linux.container_engine import Engine
 from bastion.runners.worker.linux.machine import LocalMachine
 from bastion.runners.worker.linux.unix_account import UnixAccount, account
-from bastion.runners.worker.output_folder import BYTES_MAX, Keeping, Put, matches, not_kept
+from bastion.runners.worker.output_folder import BYTES_MAX, OutputTarget, Put, matches, not_kept
 
 SHELL = {"PATH": "/usr/bin:/bin"}
 
@@ -75,18 +75,18 @@ def test_what_no_glob_names_is_named_with_what_would_keep_it() -> None:
 
 def test_files_go_into_a_local_folder_and_those_of_other_workers_into_one_below() -> None:
     files = Folder({"a.txt": b"", "b.bin": b"", "c/d.txt": b""})
-    lines = list(Keeping(globs=["*.txt"], folder="/out", open=nowhere).finish(files))
+    lines = list(OutputTarget(globs=["*.txt"], folder="/out", open=nowhere).finish(files))
     assert files.copied == [(("a.txt", "c/d.txt"), "/out")]
     assert lines[0] == "2 files kept in $BASTION_OUTPUT_DIR: a.txt, c/d.txt"
     assert lines[1].startswith("1 file was not kept: b.bin; ")
-    list(Keeping(globs=["*.txt"], folder="/out", open=nowhere, worker=7).finish(files))
+    list(OutputTarget(globs=["*.txt"], folder="/out", open=nowhere, worker=7).finish(files))
     assert files.copied[1][1] == "/out/w007"
 
 
 def test_files_are_stored_at_a_url_and_each_that_cannot_be_is_named() -> None:
     stored: dict[str, bytes] = {}
     files = Folder({"a.txt": b"one", "big.txt": OSError(27, "it has 999999999999 bytes")})
-    keeping = Keeping(
+    keeping = OutputTarget(
         globs=["*"], folder="gs://b/o", open=lambda url: lambda name, data: stored.update({f"{url}/{name}": data})
     )
     assert list(keeping.finish(files)) == [
@@ -98,14 +98,14 @@ def test_files_are_stored_at_a_url_and_each_that_cannot_be_is_named() -> None:
 
 def test_a_store_that_refuses_is_a_line_and_not_the_end() -> None:
     def refused(url: str) -> Put:
-        raise Denied(f"{url} may not be written")
+        raise AccessDenied(f"{url} may not be written")
 
-    lines = list(Keeping(globs=["*"], folder="s3://b/o", open=refused).finish(Folder({"a": b""})))
+    lines = list(OutputTarget(globs=["*"], folder="s3://b/o", open=refused).finish(Folder({"a": b""})))
     assert lines == ["1 file could not be kept in s3://b/o: s3://b/o may not be written"]
 
 
 def test_nothing_left_is_nothing_said() -> None:
-    assert list(Keeping(globs=["*"], folder="/out", open=nowhere).finish(Folder({}))) == []
+    assert list(OutputTarget(globs=["*"], folder="/out", open=nowhere).finish(Folder({}))) == []
 
 
 @pytest.fixture(params=["ourselves", "nobody"])
@@ -122,7 +122,7 @@ def machine(tmp_path: Path, whose: UnixAccount | None) -> LocalMachine:
     shell, clock = SystemShell(), SystemClock()
     engine = Engine(str(tmp_path / "nobody.sock"), "c", lambda _: None)
     cache = Cache(root=tmp_path / "cache", boot="1", shell=shell, clock=clock, ids=RandomIds())
-    fetcher = Checkout(doors=GitContext(shell=shell, clock=clock))
+    fetcher = Checkout(context=GitContext(shell=shell, clock=clock))
     machine = LocalMachine(tmp_path / "work", {}, fetcher=fetcher, cache=cache, engine=engine, account=whose)
     (tmp_path / "work" / "code").mkdir()
     (tmp_path / "work" / "code" / "train.py").write_text("of the bundle")

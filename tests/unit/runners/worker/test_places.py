@@ -41,7 +41,7 @@ def local(bucket: Path, whose: UnixAccount, worker: int, *, private: bool = Fals
     return LocalMachine(
         folder,
         {},
-        fetcher=Checkout(doors=GitContext(shell=shell, clock=clock)),
+        fetcher=Checkout(context=GitContext(shell=shell, clock=clock)),
         cache=Cache(root=folder / "cache", boot="1", shell=shell, clock=clock, ids=RandomIds()),
         engine=Engine(str(folder / "nobody.sock"), "c", lambda _: None),
         account=whose,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bastion.journal.logs import Follower, SegmentWriter
+from bastion.journal.logs import LogReader, SegmentWriter
 from bastion.model.errors import BucketError, RecordError
 from bastion.runners.worker.job_output import JobOutput
 from bastion.runners.worker.spool import Spool
@@ -51,7 +51,7 @@ def flush(spool: Spool) -> None:
 
 
 def stored(bucket: MemoryBucket) -> bytes:
-    follower = Follower(bucket, PREFIX)
+    follower = LogReader(bucket, PREFIX)
     data = b"".join(follower.read_new())
     assert follower.ended
     return data
