@@ -43,7 +43,7 @@ def number_at(bucket: Bucket, moment: datetime, at_once: Map) -> int:
 def state_below(bucket: Bucket, number: int, at_once: Map, holes: Gaps, note: Callable[[str], None]) -> State:
     """Return the fold of all journal objects below this number, as far as they can be read.
 
-    `note` is called with a text if that takes long. Raises `BucketError`, `Newer`.
+    `note` is called with a text if that takes long. Raises `BucketError`, `NewerVersion`.
     """
     state = recover.newest_snapshot(bucket, upto=number) or State()
     if state.now:

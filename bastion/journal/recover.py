@@ -202,7 +202,7 @@ def pack_snapshot(state: State) -> bytes:
 def unpack_snapshot(data: bytes, what: str) -> State:
     """Return the state from the bytes of a snapshot.
 
-    Raises `RecordError` if they are damaged, `Newer` if this program is too old.
+    Raises `RecordError` if they are damaged, `NewerVersion` if this program is too old.
     """
     import zstandard
 

@@ -19,7 +19,7 @@ def open_bucket(url: str, *, create: bool = False, logs_of: int | None = None) -
 
     `create` makes the folder of a `file://` bucket; cloud buckets are made by their admins. `logs_of` is the account
     that alone may read the logs that are written through this bucket, in a folder that several accounts share. Raises
-    `UsageError`, `NoBucket`, `Denied`.
+    `UsageError`, `BucketNotFound`, `AccessDenied`.
     """
     scheme, separator, _ = url.partition("://")
     if not separator and url:
@@ -53,7 +53,7 @@ def _elsewhere(scheme: str, url: str) -> Bucket:
 
 
 def open_ruled(scheme: str, name: str) -> ExpiringStore:
-    """Open the whole bucket of this name in a store that has lifecycle rules. Raises `UsageError`, `Denied`."""
+    """Open the whole bucket of this name in a store that has lifecycle rules. Raises `UsageError`, `AccessDenied`."""
     from .gcs import GcsBucket
     from .s3 import S3Bucket
 

@@ -199,7 +199,7 @@ def _of_kind(ledger: Ledger, lines: Sequence[LedgerLine], kind: str, by: str) ->
 
 
 def read_ledger(bucket: Bucket, window: Window, of: Of, at_once: Map, holes: Gaps) -> Ledger:
-    """Return the closed ledger of a window; `of` as in `Ledger`. Raises `BucketError`, `Newer`.
+    """Return the closed ledger of a window; `of` as in `Ledger`. Raises `BucketError`, `NewerVersion`.
 
     It reads the journal once, up to the window's end, with a few objects in memory at a time. Objects that cannot be
     read are left out and listed in `holes`.

@@ -60,11 +60,11 @@ class JobRequest:
         return cls(call, desk, user, desk.reader().look())
 
     def one(self) -> SelectedJobs:
-        """Return the job that the command's word means. Raises `NotFound`."""
+        """Return the job that the command's word means. Raises `JobNotFound`."""
         return SelectedJobs((job_of(self.call, self.desk, self.view),), alone=True)
 
     def several(self, options: SeveralOptions) -> SelectedJobs:
-        """Return the jobs that words and filters mean. Raises `NotFound`, `UsageError`."""
+        """Return the jobs that words and filters mean. Raises `JobNotFound`, `UsageError`."""
         words, filters = self.call.words, filter_of(options.of(FilterOptions), self.desk.clock.wall())
         if not words and filters == JobFilter():
             raise UsageError(

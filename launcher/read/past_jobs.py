@@ -16,7 +16,7 @@ _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
 def look_up(word: str, view: View, bucket: Bucket, tasks: Tasks, *, task: int | None = None) -> FoundJob:
-    """Find a job as `find` does, then among the tombstones. Raises `NotFound` with the nearest name."""
+    """Find a job as `find` does, then among the tombstones. Raises `JobNotFound` with the nearest name."""
     if found := known(word, view, task=task):
         return found
     wanted, number = of_word(word, task)

@@ -119,7 +119,7 @@ def _last_known(state: State, status: Status | None) -> datetime | None:
 def read_replay(
     bucket: Bucket, since: datetime, pace: WorkPace, at_once: Map, holes: Gaps, note: Callable[[str], None]
 ) -> tuple[State, JournalJobs]:
-    """Return the present state, and the jobs that were submitted since this moment. Raises `BucketError`, `Newer`.
+    """Return the present state, and the jobs that were submitted since this moment. Raises `BucketError`, `NewerVersion`.
 
     It reads the journal once, from the newest snapshot that is older. `note` gets a message if that takes long.
     """

@@ -18,7 +18,7 @@ PREFIX = "doctor-"
 def admit(root: Bucket, config: Config, ids: Ids, *, old: Config | None) -> None:
     """Check the private bucket of a new bastion, and each other bucket that is new to it.
 
-    A missing folder is made. Raises `BastionError` with the reason if one is unfit, and `NoBucket`, `Denied`.
+    A missing folder is made. Raises `BastionError` with the reason if one is unfit, and `BucketNotFound`, `AccessDenied`.
     """
     if old is None:
         _admit(root, LEADERSHIP, ids)
