@@ -36,7 +36,7 @@ def credentials(url: str, environ: Mapping[str, str]) -> Rows:
 
 def _google(url: str, environ: Mapping[str, str]) -> Rows:
     if emulator := environ.get("STORAGE_EMULATOR_HOST"):
-        return {"source": "none: an emulator takes anybody", "endpoint": f"{emulator} (STORAGE_EMULATOR_HOST)"}
+        return {"source": "none: an emulator needs none", "endpoint": f"{emulator} (STORAGE_EMULATOR_HOST)"}
     from google.auth._cloud_sdk import get_application_default_credentials_path
     from google.auth.exceptions import GoogleAuthError
 

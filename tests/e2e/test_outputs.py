@@ -200,7 +200,7 @@ def test_outputs_are_removed_by_their_owner_and_not_while_another_job_goes_on_th
     assert fleet.run("launch", "stop", goes_on).returncode == 0
     assert fleet.wait(goes_on) != 0
     said = fleet.run("launch", "outputs", job, "--delete")
-    assert (said.returncode, "say --yes to do it without being asked" in said.stderr) == (2, True), said
+    assert (said.returncode, "use --yes to do it without a question" in said.stderr) == (2, True), said
     said = fleet.run("launch", "outputs", job, "--delete", "--yes")
     assert (said.returncode, "removed 1 files" in said.stderr) == (0, True), said
     assert [path for path in outputs.rglob("*") if path.is_file()] == []

@@ -48,13 +48,13 @@ def test_terraform_is_written_and_nothing_made(bare: OwnVm) -> None:
     (bare.folder / "infra/main.tf").write_text("# ours\n")
     again = bare.on_google("--terraform=infra")
     assert again.returncode == 1
-    assert "main.tf is there already, and is another; remove it" in again.stderr
+    assert "main.tf exists and has other content; remove it" in again.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ([PROJECT_FLAG, f"--image={IMAGE}"], "Say --gcp_zone=ZONE"),
+        ([PROJECT_FLAG, f"--image={IMAGE}"], "use --gcp_zone=ZONE"),
         ([ZONE_FLAG, f"--image={IMAGE}"], "use --gcp_project=PROJECT"),
         ([PROJECT_FLAG, ZONE_FLAG], "say --image=REGION-docker.pkg.dev/"),
         ([PROJECT_FLAG, "--gcp_zone=mars", f"--image={IMAGE}"], "vm_zone is 'mars'; use a zone"),
