@@ -217,5 +217,5 @@ def profiles_text(path: Path) -> str:
         raise BastionError(f"{path} is not UTF-8; save it as UTF-8") from error
     except OSError as error:
         raise BastionError(
-            f"{path} cannot be read: {error.strerror}; see to its rights, or say it all by flags"
+            f"{path} cannot be read: {error.strerror}; change its permissions, or use flags instead"
         ) from error

@@ -176,7 +176,7 @@ def test_a_repository_that_takes_no_images_is_told_first(
 
 
 def test_a_missing_right_and_a_bucket_of_another_kind_are_told(fake: Fake, pack: Callable[..., Bundle]) -> None:
-    with pytest.raises(UsageError, match="cloudbuild takes the folder from a gs:// bucket"):
+    with pytest.raises(UsageError, match="cloudbuild needs bundles in a gs:// bucket"):
         pack(at="file:///x")
     fake.faults.deny("cloudbuild.builds.create")
     with pytest.raises(NoRight, match=r"cloudbuild\.builds\.create"):

@@ -204,7 +204,7 @@ def test_who_sits_there_may_mend_a_mistake_and_is_asked_before_the_change(
     said = team.bastion("config", "edit", editor=editor)
     assert said.code == 1
     assert "line 2: poll is 0; use 0.05 to 3600 seconds\nedit again? [Y/n]" in said.err
-    assert "put this config in force for bastion team? [y/N]" in said.err
+    assert "use this config for bastion team from now on? [y/N]" in said.err
     assert "error: nothing was done (your text is kept in " in said.err
     assert team.bucket.read(CONFIG).data == SETTINGS.encode()
     monkeypatch.setattr("sys.stdin", Terminal("y\ny\n"))
