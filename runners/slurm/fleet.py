@@ -32,7 +32,7 @@ class Slurm:
         settings = read(ground.options)
         if settings.ssh and ground.bucket.url.startswith("file://"):
             raise UsageError(
-                f"the nodes of {settings.ssh} do not see {ground.bucket.url}; use a bucket that they reach"
+                f"the nodes of {settings.ssh} cannot reach {ground.bucket.url}; use a bucket that they can reach"
             )
         shell = SystemShell()
         return SlurmRunner(

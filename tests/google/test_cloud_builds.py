@@ -161,8 +161,11 @@ def test_a_pool_of_ones_own_says_where_to_build(fake: Fake, pack: Callable[..., 
     ("row", "says"),
     [
         (None, r"there is no repository .*; have an admin run: gcloud artifacts repositories create images"),
-        ({"format": "PYTHON"}, "takes no images; name a standard one of DOCKER"),
-        ({"format": "DOCKER", "mode": "REMOTE_REPOSITORY"}, "takes no images; name a standard one of DOCKER"),
+        ({"format": "PYTHON"}, "takes no images; use a standard repository of format DOCKER"),
+        (
+            {"format": "DOCKER", "mode": "REMOTE_REPOSITORY"},
+            "takes no images; use a standard repository of format DOCKER",
+        ),
     ],
 )
 def test_a_repository_that_takes_no_images_is_told_first(

@@ -201,11 +201,11 @@ def test_pods_of_no_job_are_not_forgotten(make: Make) -> None:
     [
         (["--runner=gce"], "--runner is 'gce'; use kubernetes, slurm, ray", 2),
         (["--runner=kubernetes"], "use --worker_image=", 2),
-        (CREATE[:3], "say --image=REGISTRY/bastion", 2),
+        (CREATE[:3], "use --image=REGISTRY/bastion", 2),
         ([*CREATE, "--bucket=file:///tmp"], "which no pod can reach", 2),
         ([*CREATE, "--gcp_zone=z"], "--gcp_zone and --runner choose two places", 2),
         (["--image=i"], "use --gcp_project=PROJECT, or --runner=kubernetes", 2),
-        ([*CREATE, "--namespace=lm"], "has no namespace lm; kubectl create namespace lm", 1),
+        ([*CREATE, "--namespace=lm"], "has no namespace lm; run kubectl create namespace lm", 1),
         ([*CREATE, "--namespace=L"], "namespace is 'L'; use a name", 2),
     ],
 )
@@ -220,7 +220,7 @@ def test_who_lacks_rights_is_told_which(make: Make) -> None:
     fails(here, here.call("create", *CREATE), "attempting to grant RBAC permissions not currently held", "jobsets")
     fails(
         here, here.call("create", *CREATE, "--namespace=other"),
-        'cannot get resource "namespaces"', "have an admin of the cluster give the right",
+        'cannot get resource "namespaces"', "ask an admin of the cluster for the right",
     )  # fmt: skip
 
 
@@ -231,7 +231,7 @@ def test_a_cluster_that_is_away_or_another_is_told_and_left_alone(make: Make) ->
     assert "not known: Kubernetes refuses GET" in here.call("list").stdout
     here.cluster.mend()
     (here.folder / "kubeconfig").rename(here.folder / "old")
-    fails(here, here.call("delete"), "no way into a Kubernetes cluster")
+    fails(here, here.call("delete"), "cannot connect to a Kubernetes cluster")
     (here.folder / "old").rename(here.folder / "kubeconfig")
     kubeconfig(here.folder / "kubeconfig", "http://127.0.0.1:9")
     fails(here, here.call("stop"), "Kubernetes does not answer at http://127.0.0.1:9")

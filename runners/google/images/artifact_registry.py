@@ -80,7 +80,7 @@ class ArtifactRegistry:
         form, mode = found.get("format", "DOCKER"), found.get("mode", "STANDARD_REPOSITORY")
         if form != "DOCKER" or mode not in ("STANDARD_REPOSITORY", "MODE_UNSPECIFIED"):
             raise BundleError(
-                f"{place.path} is a {mode} of {form}, which takes no images; name a standard one of DOCKER"
+                f"{place.path} is a {mode} of {form}, which takes no images; use a standard repository of format DOCKER"
             )
 
     def login(self) -> Login:
