@@ -117,7 +117,7 @@ def doctor(place: BastionPlace, config: Config) -> Check:
         return Check(HealthLevel.FAILED, name, f"{'; '.join(wrong[:NAMED])}{more}", MEND)
     who = "all accounts of this machine" if config.shared == EVERYBODY else f"the group {config.shared}"
     return Check(
-        HealthLevel.OK, name, f"shared by {who}: each writes its own requests, bundles and watches, and no more"
+        HealthLevel.OK, name, f"shared by {who}: each account writes only its own requests, bundles and watches"
     )
 
 

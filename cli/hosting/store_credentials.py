@@ -54,7 +54,7 @@ def _google(url: str, environ: Mapping[str, str]) -> Rows:
     return {
         "source": source,
         "kind": f"{type(found).__module__}.{type(found).__name__}".removeprefix("google."),
-        "account": next((str(name) for name in accounts if name), "not said there"),
+        "account": next((str(name) for name in accounts if name), "not stated there"),
         "project": str(getattr(found, "quota_project_id", None) or project or "none"),
     }
 

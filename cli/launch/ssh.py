@@ -44,7 +44,7 @@ def run(call: Call[SshOptions]) -> int:
     if call.options.print:
         return _print(call, argv)
     if shutil.which(argv[0], path=call.environ.get("PATH")) is None:
-        raise BastionError(f"{argv[0]} is not installed here; {_INSTALL}; or run elsewhere what --print shows")
+        raise BastionError(f"{argv[0]} is not installed here; {_INSTALL}; or run what --print shows on another machine")
     return _become(argv, call.environ)
 
 

@@ -160,7 +160,7 @@ def test_a_pool_of_ones_own_says_where_to_build(fake: Fake, pack: Callable[..., 
 @pytest.mark.parametrize(
     ("row", "says"),
     [
-        (None, r"there is no repository .*; have an admin run: gcloud artifacts repositories create images"),
+        (None, r"there is no repository .*; ask an admin to run: gcloud artifacts repositories create images"),
         ({"format": "PYTHON"}, "takes no images; use a standard repository of format DOCKER"),
         (
             {"format": "DOCKER", "mode": "REMOTE_REPOSITORY"},

@@ -76,7 +76,7 @@ class ArtifactRegistry:
                 f"gcloud artifacts repositories create {place.repository} --repository-format=docker"
                 f" --location={place.location} --project={place.project}"
             )
-            raise BundleError(f"there is no repository {place.path}; have an admin run: {make}") from error
+            raise BundleError(f"there is no repository {place.path}; ask an admin to run: {make}") from error
         form, mode = found.get("format", "DOCKER"), found.get("mode", "STANDARD_REPOSITORY")
         if form != "DOCKER" or mode not in ("STANDARD_REPOSITORY", "MODE_UNSPECIFIED"):
             raise BundleError(

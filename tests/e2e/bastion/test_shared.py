@@ -172,7 +172,7 @@ def test_nobody_writes_what_is_the_bastions(lab: Lab | None, part: str) -> None:
 def test_the_doctor_knows_the_modes(lab: Lab | None) -> None:
     if lab is None:
         return
-    well = f"shared by the group {lab.group}: each writes its own requests"
+    well = f"shared by the group {lab.group}: each account writes only its own requests"
     for person in (lab.ada, lab.bob):
         said = person.tool("bastion", "doctor")
         assert (said.returncode, well in said.stdout) == (0, True), said
