@@ -27,7 +27,9 @@ PATIENCE_S = 30.0
 
 def run(call: Call[WhoOptions]) -> int:
     """Return when nothing starts any more. If no bastion is at work, return at once: it finds the request later."""
-    return _ask(call, Pause(), "paused: no job starts, and running jobs continue", lambda state: state.paused is not None)
+    return _ask(
+        call, Pause(), "paused: no job starts, and running jobs continue", lambda state: state.paused is not None
+    )
 
 
 def resume(call: Call[WhoOptions]) -> int:
