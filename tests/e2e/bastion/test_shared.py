@@ -236,7 +236,7 @@ def test_a_folder_that_is_not_shared_runs_nobody_elses_jobs(tmp_path: Path) -> N
         said = bob.tool("launch", *words)
         assert said.returncode == 0, said
         fleet.await_state("his", "REJECTED")
-        assert "it would run as root, the account of the bastion" in fleet.job("his")["reason"]
+        assert "the job would run as root, the account of the bastion" in fleet.job("his")["reason"]
         fleet.close()
     shutil.rmtree(folder)
 
