@@ -197,7 +197,7 @@ class TopApp(App[int]):
             if end.error is None:
                 self.board, self._problem = end.result, ""
             elif isinstance(end.error, BastionError | OSError):
-                self._problem = f"{end.error}; trying on"
+                self._problem = f"{end.error}; trying again"
             else:
                 raise end.error
             self._draw()
