@@ -106,5 +106,5 @@ def look(config: Config) -> Rows:
         if not lacks
         else f"{len(needed) - len(lacks)} of {len(needed)} that a bastion needs"
     )
-    rows |= {"account": who or "not said there", "rights": told}
+    rows |= {"account": who or "not stated there", "rights": told}
     return rows | ({"lacks": ", ".join(lacks)} if lacks else {})

@@ -64,15 +64,15 @@ def run(call: Call[CreateOptions]) -> int:
             bastion_unit.install(place, unit, clock) if unit else come_up(place, call.environ, clock)
     if changed:
         later = (
-            "; a running bastion takes new buckets, a new capacity, run_as and shared at its next start"
+            "; changes to buckets, capacity, run_as and shared take effect after a restart of the bastion"
             if was_up
             else ""
         )
-        later += "; what lies in the old buckets stays there: copy it" if "buckets" in said else ""
+        later += "; objects in the old buckets stay there: copy them" if "buckets" in said else ""
         call.output.note(f"settings stored: {', '.join(changed)}{later}")
     _tell(call, place, already=was_up)
     if unit:
-        call.output.note(f"systemd keeps it alive: {unit.file}; its output: journalctl --unit={unit.name}")
+        call.output.note(f"systemd keeps it running: {unit.file}; its output: journalctl --unit={unit.name}")
     elif not was_up and not call.output.json:
         call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
     if place.settings.shared:
@@ -97,7 +97,7 @@ def _unit(call: Call[CreateOptions], place: BastionPlace) -> Unit | None:
 def _shared_place(call: Call[CreateOptions], group: str) -> BastionPlace:
     """Return a folder that the accounts of this machine share. Raises `UsageError` if it is not possible."""
     if not call.options.local:
-        raise UsageError("--shared goes with --local: the accounts of this machine share it as the fleet")
+        raise UsageError("--shared needs --local: the accounts of this machine share it as the fleet")
     os.umask(0o022)
     bucket = setting_of(call, "bucket")
     shared_host.check(group, bucket.value if bucket else "")
@@ -108,7 +108,7 @@ def _shared_place(call: Call[CreateOptions], group: str) -> BastionPlace:
 def _fleet(place: BastionPlace) -> list[str]:
     """Return a line with the capacity that the bastion gives away; nothing if it reports none."""
     status = place.status()
-    return [f"it gives away {text(status.capacity)}"] if status and status.capacity else []
+    return [f"jobs may use {text(status.capacity)}"] if status and status.capacity else []
 
 
 def _elsewhere(call: Call[CreateOptions], place: BastionPlace) -> int:
@@ -148,7 +148,7 @@ def named(call: Call[CreateOptions]) -> Call[CreateOptions]:
     """Return the call with --name in place of --bastion. Raises `UsageError` if both are set and differ."""
     name, bastion = call.options.name, call.options.bastion
     if name and bastion and name != bastion:
-        raise UsageError(f"--name={name} and --bastion={bastion} name two bastions; say one")
+        raise UsageError(f"--name={name} and --bastion={bastion} name two bastions; leave one out")
     return dataclasses.replace(call, options=call.options.but(bastion=name or bastion))
 
 
@@ -229,7 +229,9 @@ def _for_admin(user: str) -> Config:
 def _tell(call: Call[CreateOptions], place: BastionPlace, *, already: bool) -> None:
     status = place.status()
     if status is None:
-        raise BastionError(f"bastion {place.name} ticked, and then its {place.bucket.url}/status.json was removed")
+        raise BastionError(
+            f"bastion {place.name} started, but {place.bucket.url}/status.json was removed; see bastion logs"
+        )
     if call.output.json:
         call.output.data({"name": place.name, "bucket": place.root.url, "pid": status.pid, "host": status.host})
         return
@@ -241,4 +243,4 @@ def _advise(call: Call[CreateOptions], place: BastionPlace) -> None:
     """Print how to store the flags in a profile."""
     if call.options.bucket and not call.output.json and not profiles_path(call.environ).exists():
         profile = place.name.replace(".", "-")
-        call.output.note(f"to spare yourself these flags: bastion config add {profile} {' '.join(place.flags())}")
+        call.output.note(f"to need these flags no more: bastion config add {profile} {' '.join(place.flags())}")

@@ -46,7 +46,7 @@ def run(call: Call[DeleteOptions]) -> int:
     except BastionError as error:
         if not (call.options.force and call.options.abandon_machines):
             raise BastionError(
-                f"{error}; to delete the bastion and leave its machines: --force --abandon_machines"
+                f"{error}; to delete the bastion all the same, use --force --abandon_machines: its machines stay"
             ) from error
         return _abandon(call, place, reader.look(), clock)
     jobs = sorted(unfinished(reader.look()))
@@ -94,7 +94,7 @@ def _abandon(call: Call[DeleteOptions], place: BastionPlace, view: View, clock: 
             {"name": place.name, "cancelled": [], "abandoned": left, "jobs": jobs, "purged": call.options.purge}
         )
     else:
-        call.output.say(f"bastion {place.name} is deleted; end what is left of it by hand")
+        call.output.say(f"bastion {place.name} is deleted; stop its remaining machines and jobs by hand")
     return DONE
 
 
@@ -132,7 +132,7 @@ def _check(call: Call[DeleteOptions], place: BastionPlace, jobs: list[str], mach
     if jobs and not call.options.force:
         raise BastionError(f"{jobs_left}; wait for them with bastion stop --drain, or cancel them with --force")
     if machines and not call.options.force:
-        raise BastionError(f"{machines_left}; wait until it has deleted them, or delete them with --force")
+        raise BastionError(f"{machines_left}; wait until the bastion has deleted them, or delete them with --force")
     if jobs or machines:
         check_admin(place, user_of(call))
         agree(call, f"{jobs_left}; cancel them all?" if jobs else f"{machines_left}; delete them all?")

@@ -46,7 +46,7 @@ def tell(call: Call[DoctorOptions], checks: Sequence[Check], about: dict[str, An
     for check in checks:
         call.output.say("\n".join(lines(check)))
     wrong = sum(check.level is not HealthLevel.OK for check in checks)
-    call.output.say("all is well" if not wrong else f"{wrong} of {len(checks)} checks found something to do")
+    call.output.say("all is well" if not wrong else f"{wrong} of {len(checks)} checks found a problem")
 
 
 def lines(check: Check) -> list[str]:

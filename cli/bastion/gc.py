@@ -30,7 +30,7 @@ def run(call: Call[GcOptions]) -> int:
     """Return 0 when the old objects are gone, or when the rules are printed or in force."""
     printing, applying = call.options.print_rules, call.options.apply_rules
     if printing and applying:
-        raise UsageError("--print_rules changes nothing, and --apply_rules does; say one")
+        raise UsageError("--print_rules and --apply_rules exclude each other; leave one out")
     place = known_place_of(call)
     days = {name: call.options.values[name] for name in ("bundles_days", "logs_days", "outputs_days")}
     said = term(place.config(), **days)
@@ -38,7 +38,7 @@ def run(call: Call[GcOptions]) -> int:
         return show_or_apply(call, place, said, applying=applying)
     if not call.options.dry_run:
         check_admin(place, user_of(call))
-    with call.output.progress("looking for what is old"):
+    with call.output.progress("looking for old objects"):
         doomed = expired(place.bucket, said, SystemClock(), ThreadTasks())
     if not call.options.dry_run:
         for start in range(0, len(doomed), BATCH):
@@ -114,7 +114,7 @@ def _needed(bucket: Bucket, jobs: Sequence[Job], tasks: Tasks) -> _Needed:
     found = [*tasks.map(of_job, jobs), *tasks.map(of_request, list(bucket.list(layout.INBOX)))]
     failures = [each for each in found if isinstance(each, Exception)]
     if failures:
-        raise BastionError(f"nothing was removed, since it is not known what jobs need: {failures[0]}")
+        raise BastionError(f"nothing was removed, because it is not known which objects jobs need: {failures[0]}")
     keys = {key for each in found for key in each}
     folders = {key for key in keys if key.startswith(layout.OUTPUTS)}
     return _Needed(bundles=keys - folders, folders=folders)

@@ -16,13 +16,14 @@ from ..terminal.flags import Options
 from ..terminal.main import DONE, Call
 from ..terminal.table import table
 
-HEADS = ("BASTION", "STATE", "HOST", "VERSION", "LODGING")
+HEADS = ("BASTION", "STATE", "HOST", "VERSION", "HOSTING")
+_KEYS = ("bastion", "state", "host", "version", "lodging")
 
 
 def run(call: Call[Options]) -> int:
     """Print a row for each bastion. Other names in the bucket are left out."""
     if (said := setting_of(call, "bucket")) is None:
-        raise UsageError("which bucket? Say --bucket=URL, set BASTION_BUCKET, or choose a profile")
+        raise UsageError("no bucket is given; use --bucket=URL, set BASTION_BUCKET, or choose a profile")
     root = open_bucket(said.value)
     places = [BastionPlace(name, root, PrefixedBucket(root, name)) for name in names(root)]
     found = [_row(place) for place in places if is_known(place)]
@@ -30,7 +31,7 @@ def run(call: Call[Options]) -> int:
         call.output.data({"schema": 1, "bastions": found})
         return DONE
     if found:
-        rows = [[str(row[head.lower()] or "") for head in HEADS] for row in found]
+        rows = [[str(row[key] or "") for key in _KEYS] for row in found]
         call.output.say("\n".join(table(HEADS, rows, width=call.output.width)))
     else:
         call.output.note(f"there is no bastion in {root.url}; bastion create makes one")

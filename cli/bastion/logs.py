@@ -46,7 +46,9 @@ def run(call: Call[LogsOptions]) -> int:
 
 def _console(call: Call[LogsOptions], place: BastionPlace) -> int:
     if (lodged := where.lodging(place)) is None:
-        raise UsageError(f"bastion {place.name} does not live elsewhere, and so has no console; leave out --console")
+        raise UsageError(
+            f"bastion {place.name} runs on no VM and in no Deployment, so it has no console; leave out --console"
+        )
     call.output.log(lodged.console().splitlines())
     return DONE
 

@@ -27,7 +27,9 @@ PATIENCE_S = 30.0
 
 def run(call: Call[WhoOptions]) -> int:
     """Return when nothing starts any more. If no bastion is at work, return at once: it finds the request later."""
-    return _ask(call, Pause(), "paused: nothing starts, what runs goes on", lambda state: state.paused is not None)
+    return _ask(
+        call, Pause(), "paused: no job starts, and running jobs continue", lambda state: state.paused is not None
+    )
 
 
 def resume(call: Call[WhoOptions]) -> int:
@@ -50,10 +52,10 @@ def _ask(call: Call[WhoOptions], request: AboutAll, becomes: str, is_so: Callabl
         request_id = RandomIds().new()
         send(place.bucket, user=user, request_id=request_id, request=request)
         heard = layout.request_name(layout.request(user, request_id))
-        with call.output.progress(f"waiting for bastion {place.name}"):
+        with call.output.progress(f"waiting for an answer of bastion {place.name}"):
             state = _heard(place, reader, heard, clock)
         if heard in state.requests and not is_so(state):
-            raise BastionError(f"bastion {place.name} refused it; see bastion logs")
+            raise BastionError(f"bastion {place.name} refused the request; see bastion logs")
     _tell(call, place, state, becomes, is_so(state))
     return DONE
 
@@ -79,4 +81,4 @@ def _tell(call: Call[WhoOptions], place: BastionPlace, state: State, becomes: st
         who = f" (by {state.paused})" if state.paused else ""
         call.output.say(f"bastion {place.name} is {becomes}{who}")
     else:
-        call.output.say(f"bastion {place.name} is not at work; it is asked for, and done as soon as it is")
+        call.output.say(f"bastion {place.name} is not running; the request is stored and takes effect when it starts")

@@ -95,7 +95,7 @@ def put(call: Call[QuotaOptions], path: Path) -> int:
     code = admin_file.put(call, place, QUOTA_FILE, held, text)
     for job in stopped:
         send(place.bucket, user=user_of(call), request_id=RandomIds().new(), request=Cancel(job=job.id))
-        call.output.note(f"asked to stop {job.id} of {job.user}, who is no member of {job.project}")
+        call.output.note(f"requested a stop of {job.id}: user {job.user} is no member of {job.project}")
     return code
 
 
@@ -112,5 +112,5 @@ def _to_stop(call: Call[QuotaOptions], place: BastionPlace, quota: Quota) -> lis
     if jobs:
         whose = listed([f"{job.id} of {job.user}" for job in jobs[:SHOWN]])
         more = f" and {len(jobs) - SHOWN} more" if len(jobs) > SHOWN else ""
-        agree(call, f"stop {whose}{more}, whose users are no members of their projects any more?")
+        agree(call, f"the users of {whose}{more} are no longer members of their projects; stop these jobs?")
     return jobs

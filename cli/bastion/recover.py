@@ -34,19 +34,21 @@ def run(call: Call[RecoverOptions]) -> int:
     if found.is_nothing or not call.options.accept_loss:
         return _tell(call, place.name, found)
     if not has_ended(place):
-        raise BastionError(f"bastion {place.name} may be at work; end it first with bastion stop")
+        raise BastionError(f"bastion {place.name} may be running; stop it first: bastion stop")
     check_admin(place, user_of(call))
     lost_tail.check(found)
     if not call.output.json:
         call.output.say("\n".join(lines(place.name, found)))
-    agree(call, f"go on without this, from journal object {found.seq} on?")
+    agree(call, f"continue without this, from journal object {found.seq} on?")
     number = lost_tail.accept(
         place.bucket, SystemClock(), RandomIds(), found, user=user_of(call), host=host.name(), pid=os.getpid()
     )
     if call.output.json:
         call.output.data({"schema": 1, "name": place.name, **rows(found), "accepted": True, "number": number})
     else:
-        call.output.say(f"the loss is accepted; the journal goes on from object {number}: start it with bastion create")
+        call.output.say(
+            f"the loss is accepted; the journal continues from object {number}: start the bastion with bastion create"
+        )
     return DONE
 
 
@@ -58,8 +60,8 @@ def _tell(call: Call[RecoverOptions], name: str, found: LostTail) -> int:
     else:
         call.output.say("\n".join(lines(name, found)))
         call.output.say(
-            "put back the journal objects that were there, from the store's versions or a backup, and start the bastion;\n"
-            "or go on without what is lost: bastion recover --accept_loss"
+            "restore the missing journal objects from the store's versions or a backup, and start the bastion;\n"
+            "or continue without what is lost: bastion recover --accept_loss"
         )
     return DONE if found.is_nothing else FAILED
 
@@ -70,15 +72,15 @@ def lines(name: str, found: LostTail) -> list[str]:
     told = [f"bastion {name}: {f'the journal ends at object {seq - 1}' if seq else 'the journal is empty'}"]
     told += [f"problem  {problem}" for problem in found.problems]
     for job, order in islice(found.jobs.items(), SHOWN):
-        whose = f"of {order.user} in {order.project}" if order else "(whose, is not known: its order cannot be read)"
-        told.append(f"lost     job {job} {whose}: is shown as rejected, and its machines are ended")
+        whose = f"of {order.user} in {order.project}" if order else "of an unknown user (its order cannot be read)"
+        told.append(f"lost     job {job} {whose}: the job is shown as rejected, and its machines are ended")
     for (job, task), count in islice(found.attempts.items(), SHOWN):
         told.append(
-            f"lost     what became of attempt {count - 1} of {job}/{task}: its machines are ended, and the next is {count}"
+            f"lost     the result of attempt {count - 1} of {job}/{task}: its machines are ended, and the next attempt is {count}"
         )
     more = len(found.jobs) + len(found.attempts) - sum(min(len(each), SHOWN) for each in (found.jobs, found.attempts))
     told += [f"lost     and {more} more"] if more else []
-    told.append("lost     every request, end and change of settings that stood there and nowhere else")
+    told.append("lost     every request, end and change of settings that only these objects held")
     return [plain(line) for line in told]
 
 

@@ -47,7 +47,7 @@ def _take(
     holes = Gaps()
     state = point_in_time.state_below(desk.bucket, first, desk.tasks.map, holes, call.output.note)
     if holes.found:
-        raise RecordError(f"what decisions rested on is not known: {holes.found[0].problem}")
+        raise RecordError(f"the inputs of these decisions cannot be read: {holes.found[0].problem}")
     for each in replayed(state, recover.objects(desk.bucket, first, desk.tasks.map, below=end), last):
         report.take(each, state)
 
@@ -57,7 +57,7 @@ def _which(call: Call[ReplayOptions], desk: CommandContext, end: int) -> tuple[i
     options = call.options
     said = [name for name in _CHOICES if name in call.given]
     if len(said) > 1 and said != ["since", "until"]:
-        raise UsageError(f"--{said[0]} and --{said[1]} exclude each other; say one")
+        raise UsageError(f"--{said[0]} and --{said[1]} exclude each other; leave one out")
     if options.all:
         return 0, end - 1
     if options.at:

@@ -75,12 +75,12 @@ def page(shown: dict[str, Any], url: str, jobs_as: str, lodging: str = "") -> li
     if shown["pid"] is not None:
         rows.append(("process", f"pid {shown['pid']} on {shown['host']}, version {shown['version']}"))
         rows.append(("last tick", f"{shown['last_tick_age_s']:.1f} s ago, number {shown['ticks']}"))
-    rows += [("lodging", lodging)] if lodging else []
+    rows += [("hosting", lodging)] if lodging else []
     rows += [("jobs", jobs or "none"), ("capacity", resources.text(shown["capacity"]))]
     if jobs_as:
         rows.append(("jobs as", jobs_as))
     if paused := shown["paused"]:
-        rows.append(("paused", f"by {paused['user']} since {paused['since']}: nothing starts, until bastion resume"))
+        rows.append(("paused", f"by {paused['user']} since {paused['since']}: no job starts until bastion resume"))
     rows += [("problem", problem) for problem in shown["problems"]]
     return [f"{word:<10} {plain(text)}" for word, text in rows]
 

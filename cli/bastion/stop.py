@@ -35,7 +35,7 @@ def run(call: Call[StopOptions]) -> int:
     if call.output.json:
         call.output.data({"name": place.name, "state": "stopped"})
     else:
-        call.output.say(f"bastion {place.name} {'is stopped' if was_up else 'had stopped before'}")
+        call.output.say(f"bastion {place.name} {'is stopped' if was_up else 'was already stopped'}")
     return DONE
 
 
@@ -70,7 +70,7 @@ def drain(place: BastionPlace, reader: BastionReader, clock: Clock) -> None:
     while left := jobs & unfinished(view := reader.look()):
         if view.state.paused and left & view.state.pending.keys():
             raise BastionError(
-                f"bastion {place.name} is {why_paused(view.state)}, so what waits never ends; resume it first"
+                f"bastion {place.name} is {why_paused(view.state)}, so pending jobs never end; run bastion resume first"
             )
         if has_ended(place):
             raise BastionError(f"bastion {place.name} is stopped, and {len(left)} jobs have not ended; start it first")

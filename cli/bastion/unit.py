@@ -85,7 +85,7 @@ def check(place: BastionPlace, made: Unit, *, is_up: bool) -> None:
     if made.file.exists() and f" {place.flags()[1]}\n" not in made.file.read_text("utf-8", "replace").replace('"', ""):
         raise UsageError(f"{made.file} starts another bastion; remove it, or choose another --name")
     if is_up and not is_active:
-        raise UsageError(f"bastion {place.name} runs in the background, and not by systemd; first: bastion stop")
+        raise UsageError(f"bastion {place.name} runs in the background, not under systemd; run bastion stop first")
 
 
 def install(place: BastionPlace, made: Unit, clock: Clock) -> None:
@@ -102,7 +102,7 @@ def install(place: BastionPlace, made: Unit, clock: Clock) -> None:
     deadline = clock.monotonic() + _UP_S
     while not is_up(place, clock):
         if clock.monotonic() > deadline:
-            raise BastionError(f"bastion {place.name} did not come up by its unit; see journalctl --unit={made.name}")
+            raise BastionError(f"bastion {place.name} did not start from its unit; see journalctl --unit={made.name}")
         clock.sleep(_LOOK_S)
 
 

@@ -152,7 +152,7 @@ def _later(ledger: Ledger) -> list[str]:
     It is the time from the end of a process to the start of the bastion that noticed the end.
     """
     told = ", ".join(f"{amount:.2f} {kind}-hours" for kind, amount in hours(ledger.later).items())
-    return [f"not counted: {told} of jobs that had ended while no bastion was at work"] if told else []
+    return [f"not counted: {told} of jobs that ended while no bastion was running"] if told else []
 
 
 def _by(word: str) -> str:

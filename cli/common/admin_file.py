@@ -90,7 +90,7 @@ def put(call: Call[ConfirmOptions], place: BastionPlace, file: AdminFile, held: 
     new = file.parse(body)
     changes = report(call, place.bucket, file, held, new)
     if held.version is None or body != held.text:
-        agree(call, f"put this {file.name} in force for bastion {place.name}?")
+        agree(call, f"use this {file.name} for bastion {place.name} from now on?")
         signed = sign(body, user_of(call), SystemClock().wall())
         file.parse(signed)
         try:
@@ -120,7 +120,7 @@ def edit(call: Call[ConfirmOptions], file: AdminFile) -> int:
         if problem:
             raise BastionError(problem)
         if text == before:
-            call.output.note(f"the text is as it was; the {file.name} of bastion {place.name} stays as it is")
+            call.output.note(f"the text did not change, so the {file.name} of bastion {place.name} stays as it is")
             return DONE
         code = put(call, place, file, held, text)
         made.settled = True
@@ -160,4 +160,4 @@ def _overtaken(call: Call[ConfirmOptions], bucket: Bucket, file: AdminFile, held
     changes = [problem] if problem else file.diff(old, new) or ["words and comments only"]
     who, when = (theirs.byline.user, f" at {theirs.byline.at}") if theirs.byline else ("somebody else", "")
     call.output.note("\n".join([f"what {who} changed meanwhile:", *(f"  {line}" for line in changes)]))
-    return f"{who} changed {file.key} meanwhile{when}, so yours was not put there; look at theirs and try again"
+    return f"{who} changed {file.key} meanwhile{when}, so your version was not stored; look at the change and try again"

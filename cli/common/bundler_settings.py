@@ -83,7 +83,7 @@ def settings_of(kind: str, texts: Iterable[str], docker_repo: str = "") -> Bundl
 def check_setup(kind: str | None, setup: str) -> None:
     """Raise `UsageError` for a setup together with an image: the setup would run outside the image."""
     if kind in IMAGES and setup:
-        raise UsageError("--setup and an image do not go together; write it into the Dockerfile as a RUN")
+        raise UsageError("--setup and an image exclude each other; put the setup into the Dockerfile as a RUN line")
 
 
 def _check_key(kind: str, key: str, equals: str) -> None:
@@ -97,7 +97,7 @@ def _check_key(kind: str, key: str, equals: str) -> None:
 def _check_image(settings: BundlerSettings) -> None:
     name, _ = named(settings)
     if wrong := image_ref.fault(name):
-        raise UsageError(f"--bundler_spec: image {wrong}; or say the registry once, as repo=HOST/PATH")
+        raise UsageError(f"--bundler_spec: image {wrong}; or set the registry once, as repo=HOST/PATH")
     if settings.truth("skip_bundle") and (settings.args or settings.said.keys() & set(_SKIPPED)):
         odd = next(iter([*settings.args, *(key for key in _SKIPPED if key in settings.said)]))
         raise UsageError(f"--bundler_spec=skip_bundle=true builds nothing; leave {odd} out")

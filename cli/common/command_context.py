@@ -83,4 +83,4 @@ def check_user(settings: Config, user: str) -> None:
     except KeyError:
         me = str(own)
     if user != me:
-        raise UsageError(f"you are {me} on this machine, and only root asks as {user}; leave --user_id out")
+        raise UsageError(f"you are {me} on this machine, and only root may act as {user}; leave --user_id out")

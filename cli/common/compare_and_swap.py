@@ -21,7 +21,7 @@ def exchange(bucket: Bucket, key: str, data: bytes, version: str | None) -> None
         return bucket.replace(key, data, version) is not None or _holds(bucket, key, data)
 
     if not settled(put):
-        raise VersionConflict(f"somebody else changed {key} meanwhile; look at it and try again")
+        raise VersionConflict(f"somebody else changed {key} meanwhile; look at the change and try again")
 
 
 def _holds(bucket: Bucket, key: str, data: bytes) -> bool:

@@ -62,11 +62,11 @@ def _cloudbuild(
 ) -> Bundler:
     url = url_of("")
     if not url.startswith("gs://"):
-        raise UsageError(f"cloudbuild takes the folder from a gs:// bucket, and bundles lie in {url}; use docker")
+        raise UsageError(f"cloudbuild needs bundles in a gs:// bucket, but they are in {url}; use docker")
     place = place_of(named(settings)[0])
     project = settings.get("project") or (place.project if place else "") or default_project()
     if not project:
-        raise BundleError("no project is known to build in; name one with --bundler_spec=project=PROJECT")
+        raise BundleError("no project for the build is set; use --bundler_spec=project=PROJECT")
     region = GLOBAL if place is None or place.location in MULTI else place.location
     google = GoogleApi(project, clock, RandomIds())
     return CloudBuildBundler(

@@ -29,7 +29,9 @@ def maker(name: str) -> Maker:
     try:
         made: Maker = known[name].load()
     except Exception as error:  # any error: the package is third-party code
-        raise UsageError(f"runners has {name!r}, and its package cannot be loaded: {error!r}; mend it") from error
+        raise UsageError(
+            f"runners has {name!r}, and its package cannot be loaded: {error!r}; repair or reinstall the package"
+        ) from error
     return made
 
 

@@ -132,7 +132,7 @@ class JobRequest:
 
 def _whole(found: FoundJob) -> FoundJob:
     if found.task is not None:
-        raise UsageError(f"this is asked of a whole job; leave out [{found.task}]")
+        raise UsageError(f"this command works on a whole job; leave out [{found.task}]")
     return found
 
 

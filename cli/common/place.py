@@ -156,7 +156,10 @@ def check_admin(place: BastionPlace, user: str) -> None:
     """Raise `Forbidden` unless the user is an admin of the bastion."""
     admins = place.config().admins
     if user not in admins:
-        raise Forbidden(f"{user} is no admin of bastion {place.name}; ask one of {', '.join(admins) or 'nobody'}")
+        whom = (
+            f"ask one of {', '.join(admins)}" if admins else f"there is none yet; set admins in {CONFIG} of its bucket"
+        )
+        raise Forbidden(f"{user} is no admin of bastion {place.name}; {whom}")
 
 
 def profiles_path(environ: Mapping[str, str]) -> Path:
@@ -217,5 +220,5 @@ def profiles_text(path: Path) -> str:
         raise BastionError(f"{path} is not UTF-8; save it as UTF-8") from error
     except OSError as error:
         raise BastionError(
-            f"{path} cannot be read: {error.strerror}; see to its rights, or say it all by flags"
+            f"{path} cannot be read: {error.strerror}; change its permissions, or use flags instead"
         ) from error

@@ -38,10 +38,10 @@ def preview(call: Call[Options], job: str, spec: JobSpec, settings: BundlerSetti
             ground(place, config, call.environ, name), _first(job, spec, settings)
         )
     except BastionError as error:
-        call.output.note(f"what the runner would be asked for cannot be shown: {error}")
+        call.output.note(f"the request to the runner cannot be shown: {error}")
         return
     if text:
-        call.output.note(f"the runner {name} would ask for:\n{text.rstrip()}")
+        call.output.note(f"the runner {name} would send:\n{text.rstrip()}")
 
 
 def _runner(place: BastionPlace, config: Config, spec: JobSpec) -> str:

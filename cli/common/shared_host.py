@@ -26,7 +26,7 @@ ACCOUNTS_MAX = 10_000
 _FIRST_UID, _LAST_UID = 1_000, 60_000
 """The range of people's account numbers, as systems give them. Services have lower numbers."""
 
-MEND = "mend it as root: bastion create --local --shared"
+MEND = "repair it as root: bastion create --local --shared"
 
 
 def authors(config: Config) -> RequestAuthors:
@@ -37,8 +37,8 @@ def authors(config: Config) -> RequestAuthors:
     own, alone = os.geteuid(), config.runners == ["local"] and not (config.shared or config.run_as)
     me = name_of(own)
     refused = (
-        f"it would run as {me}, the account of the bastion, and nobody said that others' jobs may; an admin does, by "
-        f"bastion config set run_as={me}, or has jobs run as who submits them: bastion create --local --shared"
+        f"the job would run as {me}, the account of the bastion, which no admin has allowed for jobs of other users; allow "
+        f"it with bastion config set run_as={me}, or run jobs as their own users: bastion create --local --shared"
     )
     is_own = alone and not chosen(config.run_as, own, is_known)
     return RequestAuthors(
@@ -76,11 +76,15 @@ def check(shared: str, url: str) -> None:
     if os.geteuid() != 0:
         raise UsageError("only root can run jobs as others: sudo bastion create --local --shared")
     if not url.startswith("file://"):
-        raise UsageError(f"--shared is for a folder as the bucket, and this is {url}; leave --bucket out, or --shared")
+        raise UsageError(
+            f"--shared needs a folder as the bucket, but the bucket is {url}; leave --bucket or --shared out"
+        )
     if shared != EVERYBODY:
         _gid(shared)
     if closed := shared_folder.closed_above(url.removeprefix("file://")):
-        raise UsageError(f"not everybody gets to {url}, since {closed} is closed to them; use --bucket=file://{FOLDER}")
+        raise UsageError(
+            f"other accounts cannot reach {url}, because {closed} is closed to them; use --bucket=file://{FOLDER}"
+        )
 
 
 def share(place: BastionPlace, shared: str) -> None:
@@ -113,7 +117,7 @@ def doctor(place: BastionPlace, config: Config) -> Check:
         return Check(HealthLevel.FAILED, name, f"{'; '.join(wrong[:NAMED])}{more}", MEND)
     who = "all accounts of this machine" if config.shared == EVERYBODY else f"the group {config.shared}"
     return Check(
-        HealthLevel.OK, name, f"shared by {who}: each writes its own requests, bundles and watches, and no more"
+        HealthLevel.OK, name, f"shared by {who}: each account writes only its own requests, bundles and watches"
     )
 
 

@@ -74,7 +74,7 @@ def _alternatives(call: Call[RequestOptions], file: Fields, listed: Sequence[Alt
     """
     shaping = sorted({"instance_type", "resources", "num_replicas"} & call.given)
     if file.get("alternatives") and shaping and not listed:
-        call.output.note(f"without the alternatives that it had: --{shaping[0]} says what it is now")
+        call.output.note(f"the alternatives in the spec are not used, because --{shaping[0]} sets the shape")
     return listed if shaping else file.get("alternatives", ())
 
 
@@ -86,7 +86,7 @@ def _moment(text: str, flag: str, now: datetime) -> datetime | None:
     """Return the moment that a flag sets; None for `none`. Raises `UsageError`, also for a deadline that has passed."""
     found = None if text == NONE else coming(text, now, f"--{flag}")
     if found and flag == "deadline" and found <= now:
-        raise UsageError(f"--deadline is {clock(found, now)}: the job could never run")
+        raise UsageError(f"--deadline is {clock(found, now)}, which has passed; use a later time")
     return found
 
 

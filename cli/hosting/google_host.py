@@ -47,7 +47,7 @@ def settings(call: Call[HostingOptions], place: BastionPlace) -> dict[str, Any]:
     old = stored(place)
     google, zone = old.google, call.options.gcp_zone or old.google.vm_zone
     if not zone:
-        raise UsageError("where is the bastion's VM to be? Say --gcp_zone=ZONE, as in us-central1-a")
+        raise UsageError("the zone of the bastion's VM is not set; use --gcp_zone=ZONE, as in us-central1-a")
     project = call.options.gcp_project or google.project
     google = msgspec.structs.replace(
         google,
@@ -122,9 +122,9 @@ def _write_terraform(call: Call[Options], found: BastionVm, where: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in terraform.files(found).items():
         if (path := folder / name).exists() and path.read_text() != text:
-            raise BastionError(f"{path} is there already, and is another; remove it, or name an empty folder")
+            raise BastionError(f"{path} exists and has other content; remove it, or name an empty folder")
         path.write_text(text)
-    call.output.say(f"bastion {found.bastion} is written down in {folder}: terraform init, terraform apply")
+    call.output.say(f"bastion {found.bastion} is written to {folder}; run: terraform init, terraform apply")
 
 
 def _zones(said: str | None) -> list[str]:

@@ -36,18 +36,18 @@ def settings(call: Call[HostingOptions], place: BastionPlace) -> dict[str, Any]:
     Raises `UsageError` for another --runner, without an image, or if the bastion has a Deployment elsewhere.
     """
     if (said := call.options.runner) not in (None, NAME):
-        raise UsageError(f"--runner={said} has the bastion on this machine; leave out the flags of a bastion elsewhere")
+        raise UsageError(f"--runner={said} runs the bastion on this machine; leave out the flags of a VM or Deployment")
     old = stored(place)
     options = dict(old.runner_options.get(NAME, {}))
     options |= {key: call.options.values[flag] for flag, key in _KEYS.items() if call.options.values.get(flag)}
     if "image" not in options:
-        raise UsageError("which image have the workers? Say --worker_image=REGISTRY/bastion-worker@sha256:...")
+        raise UsageError("the image of the workers is not set; use --worker_image=REGISTRY/bastion-worker@sha256:...")
     given = checked(options)
     here = namespace_uid(door(given, SystemClock()), given.namespace)
     if (held := lodging(place)) and (held.uid, held.namespace) != (here, given.namespace):
         held.status()  # raises if this is not the cluster of the old Deployment
         raise UsageError(
-            f"{held.name} is in {held.where}; bastion delete it there before it moves to {given.namespace}"
+            f"{held.name} is in {held.where}; run bastion delete there before you move it to {given.namespace}"
         )
     runners = old.runners if NAME in old.runners else [NAME, *(one for one in old.runners if one != "local")]
     return {"runners": runners, "runner_options": {**old.runner_options, NAME: {**options, "deployed_in": here}}}

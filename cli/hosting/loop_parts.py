@@ -65,7 +65,7 @@ def whose(config: Config) -> dict[str, str]:
     """
     mine = name_of(os.geteuid())
     if config.shared:
-        return {"account": mine, "jobs_as": "who submits them"}
+        return {"account": mine, "jobs_as": "the users who submit them"}
     return {"account": mine, "jobs_as": chosen(config.run_as, os.geteuid(), is_known) or mine}
 
 

@@ -36,7 +36,7 @@ def credentials(url: str, environ: Mapping[str, str]) -> Rows:
 
 def _google(url: str, environ: Mapping[str, str]) -> Rows:
     if emulator := environ.get("STORAGE_EMULATOR_HOST"):
-        return {"source": "none: an emulator takes anybody", "endpoint": f"{emulator} (STORAGE_EMULATOR_HOST)"}
+        return {"source": "none: an emulator needs none", "endpoint": f"{emulator} (STORAGE_EMULATOR_HOST)"}
     from google.auth._cloud_sdk import get_application_default_credentials_path
     from google.auth.exceptions import GoogleAuthError
 
@@ -54,7 +54,7 @@ def _google(url: str, environ: Mapping[str, str]) -> Rows:
     return {
         "source": source,
         "kind": f"{type(found).__module__}.{type(found).__name__}".removeprefix("google."),
-        "account": next((str(name) for name in accounts if name), "not said there"),
+        "account": next((str(name) for name in accounts if name), "not stated there"),
         "project": str(getattr(found, "quota_project_id", None) or project or "none"),
     }
 

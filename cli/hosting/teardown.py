@@ -68,8 +68,8 @@ def sweep(fleet: Fleet, clock: Clock) -> None:
         _remove(fleet)
         if clock.monotonic() > deadline:
             raise BastionError(
-                f"{len(left)} machines are not gone {SWEEP_S:.0f} s after their deletion: {named(left)}; say it again, or "
-                "see what their owner's console says of them"
+                f"{len(left)} machines still exist {SWEEP_S:.0f} s after their deletion: {named(left)}; run it again, or "
+                "look at them in the console of their cloud or cluster"
             )
         clock.sleep(LOOK_S)
     for runner in fleet:

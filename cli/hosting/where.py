@@ -85,10 +85,10 @@ def way(call: Call[HostingOptions], place: BastionPlace) -> HostingModule:
     """
     said = {name: next((flag for flag in flags if _says(call, flag)), "") for name, flags in _FLAGS.items()}
     if all(said.values()):
-        raise UsageError(f"--{' and --'.join(said.values())} are of two ways to have a bastion live elsewhere; say one")
+        raise UsageError(f"--{' and --'.join(said.values())} choose two places for the bastion; leave one out")
     if name := next(filter(said.get, said), "") or _gone(place):
         return _known(name)
-    raise UsageError(f"where is the bastion to live? Say {_GOOGLE}=PROJECT, or {_KUBERNETES}")
+    raise UsageError(f"no place for the bastion is given; use {_GOOGLE}=PROJECT, or {_KUBERNETES}")
 
 
 def lodging(place: BastionPlace, tell: Tell | None = None) -> Hosting | None:
@@ -104,7 +104,7 @@ def rehearsed(call: Call[Options], place: BastionPlace) -> Hosting:
     """
     if found := lodging(place, call.output.say):
         return found
-    raise UsageError(f"bastion {place.name} does not live elsewhere, so it calls nobody; leave out --dry_run")
+    raise UsageError(f"bastion {place.name} runs on this machine and calls no API; leave out --dry_run")
 
 
 def bring_up(call: Call[Options], place: BastionPlace, site: HostingPlan, clock: Clock) -> bool:
@@ -138,9 +138,7 @@ def await_tick(place: BastionPlace, lodged: Hosting, clock: Clock, *, epoch: int
         if lodged.fallen():
             break
         clock.sleep(LOOK_S)
-    raise BastionError(
-        f"bastion {place.name} did not come up on {lodged.name} ({lodged.status()}): {last_words(lodged)}"
-    )
+    raise BastionError(f"bastion {place.name} did not start on {lodged.name} ({lodged.status()}): {last_words(lodged)}")
 
 
 def last_words(lodged: Hosting) -> str:
@@ -149,7 +147,7 @@ def last_words(lodged: Hosting) -> str:
         lines = [line for line in lodged.console().splitlines() if line.strip()]
     except BastionError as error:
         return f"its console cannot be read: {error}"
-    return " | ".join(lines[-CONSOLE_LINES:]) or "it said nothing"
+    return " | ".join(lines[-CONSOLE_LINES:]) or "it printed nothing"
 
 
 def told(place: BastionPlace) -> str:

@@ -48,20 +48,20 @@ def run(call: Call[ClusterOptions]) -> int:
 def up(call: Call[ClusterOptions], name: str) -> int:
     """Submit the cluster as a job. Raises `UsageError` without a name, or if a job of this name has not ended."""
     if not name:
-        raise UsageError("a cluster needs a name, by which it is found again, as in launch cluster up dev")
+        raise UsageError("a cluster needs a name, as in launch cluster up dev")
     kind_said = call.options.bundler_type
     settings = settings_of(kind_said, call.options.bundler_spec, docker_repo_of(call, kind_said))
     check_setup(settings.kind, call.options.setup or "")
     desk = desk_of(call)
     there = known(name, desk.reader().look())
     if there and not (there.job and exit_codes.ended(there.job, None)):
-        raise UsageError(f"{there.id} is there already; see launch cluster status {name}, or choose another name")
+        raise UsageError(f"{there.id} exists already; see launch cluster status {name}, or choose another name")
     request_id, dry = desk.ids.new(), call.options.dry_run
     fields = fields_of(call, {}, desk.clock.wall(), default_shell=desk.settings.default_shell)
     fields |= {"name": name, "command": ray_cluster.MARK}  # a placeholder: it depends on the checked resources
     home = "" if dry else url_of(desk.bucket, layout.OUTPUTS)
     if fields["alternatives"]:
-        raise UsageError("a cluster has one shape; say one instance type, or one set of resources")
+        raise UsageError("a cluster has one shape; use one instance type, or one set of resources")
     spec = checked_spec(call, desk, fields, request_id, settings.get("source") or ".", home=home)
     spec = msgspec.structs.replace(spec, command=ray_cluster.command(spec.resources))
     warn(call, spec)
@@ -127,12 +127,16 @@ def _cluster(desk: CommandContext, name: str, view: View) -> FoundJob:
     """Return the newest job of this name. Raises `JobNotFound` if there is none, or if it is not a cluster."""
     found = look_up(name, view, desk.bucket, desk.tasks)
     if not ray_cluster.is_cluster(needed_spec(desk.bucket, desk.tasks, found)):
-        raise JobNotFound(f"{found.id} is a job and no cluster; see launch show {name}")
+        raise JobNotFound(f"{found.id} is a job, not a cluster; see launch show {name}")
     return found
 
 
 def _answers(shown: dict[str, Any]) -> str:
-    return "which answers" if shown["answers"] else "which does not answer here: it starts, or no network leads there"
+    return (
+        "which answers"
+        if shown["answers"]
+        else "which does not answer: it is still starting, or this machine cannot reach it"
+    )
 
 
 def _listens(host: str, port: int) -> bool:

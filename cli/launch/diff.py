@@ -24,7 +24,7 @@ from ..terminal.flags import Options
 from ..terminal.main import DONE, Call
 
 NAMES = 100
-_ONLY = {"added": "only in the second", "removed": "only in the first", "changed": "in both, and not alike"}
+_ONLY = {"added": "only in the second", "removed": "only in the first", "changed": "in both, but different"}
 
 
 def run(call: Call[Options]) -> int:

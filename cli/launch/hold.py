@@ -19,4 +19,4 @@ def run(call: Call[SeveralOptions]) -> int:
 
 def _told(found: FoundJob) -> str:
     waits = found.job is None or found.job.state is JobState.PENDING
-    return f"{found.id}: held{'' if waits else '; what runs of it goes on, and is not started again until its release'}"
+    return f"{found.id}: held{'' if waits else '; its running attempts continue, but do not start again before the release'}"

@@ -64,7 +64,7 @@ def show_log(
         output.note(f"{found.id} is {standing(found, desk.reader().look())}")
         return code
     if failed:
-        raise UsageError(f"--failed goes with an array; {found.name} is one task")
+        raise UsageError(f"--failed needs an array; {found.name} is one task")
     task = one_task(found)
     show = follow if goes_on and _is_live(found, task) else snapshot
     code = show(doors, found, task, choice, screen)
@@ -82,7 +82,9 @@ def detachable(output: Output, *, name: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        output.note(f"detached; the job goes on. To look again: launch logs {name}   To end it: launch stop {name}")
+        output.note(
+            f"detached; the job keeps running. To look again: launch logs {name}   To end it: launch stop {name}"
+        )
         raise
 
 

@@ -158,7 +158,7 @@ def looks(first: View, reader: BastionReader, clock: Clock, every_s: float) -> L
         except (AccessDenied, BucketNotFound):  # waiting would not help
             raise
         except BucketError as error:
-            problem = f"{error}; trying on"
+            problem = f"{error}; trying again"
 
 
 def watch(output: Output, asked: TableOptions, seen: Looks) -> None:

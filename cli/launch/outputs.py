@@ -27,7 +27,7 @@ from ..terminal.table import plain, table
 def run(call: Call[OutputsOptions]) -> int:
     """Print the files. With --fetch, copy them; with --delete, remove them."""
     if call.options.fetch and call.options.delete:
-        raise UsageError("--fetch and --delete do not go together; fetch first, look, then delete")
+        raise UsageError("--fetch and --delete exclude each other; fetch first, check the files, then delete")
     desk = desk_of(call)
     found = job_of(call, desk, desk.reader().look())
     outputs = JobFiles(_url(desk, found))
@@ -60,13 +60,11 @@ def _delete(
     """
     user = user_of(call)
     if user != found.user and user not in desk.settings.admins:
-        raise Forbidden(f"{found.id} is {found.user}'s, and so are its outputs; ask {found.user} or an admin")
+        raise Forbidden(f"{found.id} and its outputs belong to {found.user}; ask {found.user} or an admin")
     if found.job is None or not ended(found.job, None):
         raise UsageError(f"{found.id} has not ended and may still write to {outputs.url}; launch stop {found.id} first")
     if user_of_folder := _in_use(desk, outputs.url):
-        raise UsageError(
-            f"{user_of_folder} has not ended and goes on in {outputs.url}; launch stop {user_of_folder} first"
-        )
+        raise UsageError(f"{user_of_folder} has not ended and uses {outputs.url}; launch stop {user_of_folder} first")
     size = sum(file.size for file in files)
     if files:
         agree(call, f"remove {len(files)} files, {size} bytes, from {plain(outputs.url)}?")

@@ -18,4 +18,4 @@ def run(call: Call[SeveralOptions]) -> int:
 
 def _told(found: FoundJob) -> str:
     free = found.job is not None and found.job.held is None
-    return f"{found.id}: {'was not held' if free else 'released, it is back in its place'}"
+    return f"{found.id}: {'was not held' if free else 'released; it has its old place again'}"

@@ -79,5 +79,5 @@ def _keep_code(desk: CommandContext, job: str, bundle: BundleRef) -> None:
         upload(bucket, desk.clock, bundle.key, lambda: bucket.read(bundle.key).data, retention_s=kept_s)
     except ObjectNotFound:
         raise BundleError(
-            f"the code of {job} is gone: the bucket has removed {bundle.key}; launch it anew from its folder"
+            f"the code of {job} is gone: the bucket has removed {bundle.key}; launch the job again from its folder"
         ) from None

@@ -43,7 +43,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def run(call: Call[RunOptions]) -> int:
     """Run a command to its end. The exit code is that of a job with the same end."""
     if sys.platform != "linux":
-        raise BastionError(f"launch run needs Linux, for that is where workers run, and this is {sys.platform}")
+        raise BastionError(f"launch run needs Linux, as all workers do, but this machine has {sys.platform}")
     if not call.after:
         raise UsageError("there is no command; put it after --, as in launch run [flags] -- python train.py")
     settings = settings_of(call.options.bundler_type, call.options.bundler_spec)

@@ -44,7 +44,7 @@ def run(call: Call[SshOptions]) -> int:
     if call.options.print:
         return _print(call, argv)
     if shutil.which(argv[0], path=call.environ.get("PATH")) is None:
-        raise BastionError(f"{argv[0]} is not installed here; {_INSTALL}; or run elsewhere what --print shows")
+        raise BastionError(f"{argv[0]} is not installed here; {_INSTALL}; or run what --print shows on another machine")
     return _become(argv, call.environ)
 
 
@@ -55,7 +55,7 @@ def _live(found: FoundJob) -> Attempt:
     live = tasks[task].live if task in tasks else None
     if live is None:
         state = tasks[task].state if task in tasks else found.job.state if found.job else "PENDING"
-        raise BastionError(f"{found.name} is {state}, and on no machine now; see launch why {found.id}")
+        raise BastionError(f"{found.name} is {state} and on no machine now; see launch why {found.id}")
     return live
 
 
@@ -68,7 +68,7 @@ def _worker(found: FoundJob, attempt: Attempt, number: int) -> Worker:
         raise JobNotFound(f"{found.name} has no worker {number}; its workers are 0 to {len(attempt.workers) - 1}")
     worker = attempt.workers[number]
     if worker.over:
-        raise BastionError(f"worker {number} of {found.name} is gone; see launch why {found.id}")
+        raise BastionError(f"worker {number} of {found.name} has exited; see launch why {found.id}")
     if not worker.seen:
         waits = f": {attempt.waits_for}" if attempt.waits_for else ""
         raise BastionError(f"worker {number} of {found.name} is not up yet{waits}; see launch why {found.id}")
@@ -80,7 +80,7 @@ def _here(call: Call[SshOptions], found: FoundJob, number: int, worker: Worker, 
     if wanted:
         there = wanted[0].there
         raise UsageError(
-            f"worker {number} of {found.name} is a process of its bastion's own machine; port {there} is there"
+            f"worker {number} of {found.name} runs on its bastion's own machine, so it needs no --forward; use port {there} there"
         )
     folder, environ = _process(call, found, number, worker.machine)
     argv = list(call.after or (call.environ.get("SHELL") or "/bin/sh",))
@@ -109,8 +109,8 @@ def _process(call: Call[SshOptions], found: FoundJob, number: int, machine: str)
     status = place_of(call).status()
     host = status.host if status else "the host of its bastion"
     raise BastionError(
-        f"no process of worker {number} of {found.name} is seen here: it runs on {host}, as the account of its bastion, once "
-        f"its code is there; ask on that machine, as that account"
+        f"this account sees no process of worker {number} of {found.name} here: the worker runs on {host}, as the account of its "
+        f"bastion, once its code is there; run launch ssh on that machine, as that account"
     )
 
 

@@ -32,10 +32,10 @@ TAR = "tar"
 def run(call: Call[UpdateOptions]) -> int:
     """Check, bundle the code of a new command, send the request, and print the consequence for attempts that run."""
     if not call.after and (call.options.bundler_type or call.options.bundler_spec):
-        raise UsageError("code is bundled for a new command only; put it after --")
+        raise UsageError("code is bundled only for a new command; put the command after --")
     changed = {flag.field for flag in UpdateOptions.flags() if flag.name in call.given} & IN_PLACE
     if not changed and not call.after:
-        raise UsageError("nothing is to be changed; use --priority and its like, or a new command after --")
+        raise UsageError("no change is given; use a flag such as --priority, or a new command after --")
     kind = call.options.bundler_type or TAR
     settings = settings_of(kind, call.options.bundler_spec, docker_repo_of(call, kind))
     asking = JobRequest.begin(call)
@@ -78,7 +78,7 @@ def _told(found: FoundJob, changes: Changes) -> str:
     live = [task.live for task in found.job.tasks.values() if task.live] if found.job else []
     if changes.renew and any(attempt.state is not AttemptState.STOPPING for attempt in live):
         told += (
-            "; what runs gets SIGTERM and its grace, and the next attempt begins at once on what it held. "
-            "Should it end with exit code 0 before that, the job is done"
+            "; the running attempt gets SIGTERM and its grace, and the next one starts at once on the same resources. "
+            "If it exits with code 0 before that, the job is done"
         )
     return told

@@ -23,7 +23,7 @@ def agree(call: Call[ConfirmOptions], question: str) -> None:
 def check_agreeable(call: Call[ConfirmOptions], question: str) -> None:
     """Raise `UsageError` if the flag --yes is not set and the user cannot be asked."""
     if not call.options.yes and not can_ask(call):
-        raise UsageError(f"{question} say --yes to do it without being asked")
+        raise UsageError(f"{question} use --yes to do it without a question")
 
 
 def can_ask(call: Call[Options]) -> bool:

@@ -67,7 +67,7 @@ def save(path: Path, text: str) -> None:
     Raises `BastionError` if another kind of file is there, or if the folder cannot be written.
     """
     if path.exists() and not _is_page(path):
-        raise BastionError(f"{path} is there and is no HTML page; remove it, or name another file")
+        raise BastionError(f"{path} exists and is not an HTML page; remove it, or name another file")
     folder = path.parent
     try:
         handle, name = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.", suffix=".part")

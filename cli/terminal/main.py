@@ -72,7 +72,7 @@ def run(tool: Tool, argv: Sequence[str], *, environ: Mapping[str, str], out: Tex
     except BrokenPipeError:
         return _closed_pipe(out)
     except (BastionError, OSError) as error:
-        output.error(str(error))
+        output.error(_message(error))
         return next((code for kind, code in CODES if isinstance(error, kind)), FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -81,6 +81,19 @@ def run(tool: Tool, argv: Sequence[str], *, environ: Mapping[str, str], out: Tex
             raise
         output.error(f"internal error: {type(error).__name__}: {error}; set {TRACEBACK}=1 to see where, and report it")
         return FAILED
+
+
+def _message(error: BastionError | OSError) -> str:
+    """Return the text of an expected error. An error of the operating system names the file: `cannot read x: no such file`.
+
+    A file that is missing in a folder that exists was to be read: to create it there would have worked.
+    """
+    if not isinstance(error, OSError) or not isinstance(name := error.filename, str) or not error.strerror:
+        return str(error)
+    folder = os.path.dirname(name) or os.curdir
+    if not isinstance(error, FileNotFoundError):
+        return f"cannot open {name}: {error.strerror.lower()}"
+    return f"cannot read {name}: no such file" if os.path.isdir(folder) else f"cannot open {name}: no folder {folder}"
 
 
 def _dispatch(tool: Tool, argv: Sequence[str], environ: Mapping[str, str], output: Output) -> int:

@@ -80,14 +80,14 @@ class StopSignals:
                 os.write(self._write, b"!")
 
     def _ask(self, number: int, _frame: object) -> None:
-        log.info("asked to stop: %s; its sender is not known", signal.Signals(number).name)
+        log.info("asked to stop: %s; the sender is not known", signal.Signals(number).name)
         self._asked = True
         signal.signal(number, signal.SIG_DFL)  # the second signal of this kind ends the process
         signal.signal(signal.SIGALRM, self._give_up)
         signal.alarm(self._limit_s)
 
     def _give_up(self, *_: object) -> None:
-        text = f"error: no last word in {self._limit_s} s, the bucket does not answer: ended without it; what runs goes on\n"
+        text = f"error: the bucket did not answer within {self._limit_s} s; the last status is lost, and running jobs continue\n"
         os.write(2, text.encode())  # unbuffered: this may run inside a signal handler
         os._exit(1)  # a usual exit would wait for threads that hang
 

@@ -33,7 +33,7 @@ def _amend(table: Any, change: Change) -> None:
             table.pop(key, None)
         elif isinstance(value, Mapping) and key in table:
             if not isinstance(table[key], Mapping):
-                raise BastionError(f"{key} is no table; write it anew with an editor")
+                raise BastionError(f"{key} is no table; write it again with an editor")
             _amend(table[key], value)
         elif key in table:
             table[key] = value

@@ -62,7 +62,7 @@ def made_of(files: Mapping[str, Path]) -> Archive:
     try:
         data = packed({**files, PYTHON: _WRAPPER.encode()})
     except OSError as error:
-        raise RunnerError(f"the installation of bastion cannot be read: {error}; install it anew") from error
+        raise RunnerError(f"the installation of bastion cannot be read: {error}; install it again") from error
     return Archive(hashlib.sha256(data).hexdigest(), lambda: data)
 
 
@@ -71,7 +71,7 @@ def check() -> None:
     here = f"{sys.platform} on {os.uname().machine}"
     if here != "linux on x86_64":
         raise RunnerError(
-            f"a worker that brings all along is for Linux on x86_64, and this is {here}; have this run there, too"
+            f"a self-contained worker needs Linux on x86_64, but this machine is {here}; run this on such a machine"
         )
 
 

@@ -84,7 +84,7 @@ def _bytes(folder: Path, digest: str, shell: Shell) -> bytes:
     made = archive.make(shell)
     if made.digest != digest:
         raise RunnerError(
-            f"the worker in {folder} is damaged, and is not made again alike; remove that folder, and start again"
+            f"the worker in {folder} is damaged and cannot be repaired; remove that folder, and start again"
         )
     return made.read()
 

@@ -94,7 +94,9 @@ def flags_of(instance: Mapping[str, Any]) -> dict[str, str]:
             "address": str(instance["networkInterfaces"][0]["ip"]),
         }
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise RunnerError(f"this machine's metadata are not those of a worker: {error!r}; delete it") from error
+        raise RunnerError(
+            f"the metadata of this machine are not those of a worker: {error!r}; delete the machine"
+        ) from error
     return told
 
 

@@ -102,7 +102,7 @@ def _distributed(names: Iterable[str]) -> Iterator[tuple[str, Path]]:
     asked = {name: found.requires or [] for name, found in there.items()}
     for name in sorted(with_required(providers(names, listed), asked)):
         if not listed[name]:
-            raise RunnerError(f"the package {name} does not list its files; have it installed by pip, beside bastion")
+            raise RunnerError(f"the package {name} does not list its files; install it with pip, beside bastion")
         for path in listed[name]:
             if _is_needed(Path(path)):
                 yield f"{_HOME}/{path}", Path(str(there[name].locate_file(path)))
@@ -136,7 +136,7 @@ def _needed(path: Path, shell: Shell) -> Iterator[tuple[str, Path]]:
         return
     if said.code:
         words = " ".join((said.out + said.err).split())[-300:]
-        raise RunnerError(f"the libraries of '{path}' cannot be found: {words}; reinstall what it belongs to")
+        raise RunnerError(f"the libraries of '{path}' cannot be found: {words}; reinstall the package of that file")
     for line in said.out.splitlines():
         if match := _FOUND.fullmatch(line):
             yield Path(match[1]).name, Path(match[2]).resolve()

@@ -35,7 +35,7 @@ class GoogleMaker:
 
     def faults(self, options: Mapping[str, Any]) -> Iterator[str]:
         """Complain about every option: the runner has none, its settings are in `[google]`."""
-        return (f"{key} is no option; its settings are those of [google]" for key in options)
+        return (f"{key} is no option of this runner; its settings are in [google]" for key in options)
 
     def make(self, context: RunnerContext, door: Google | None = None) -> TpuRunner | GceRunner:
         """Return the runner. `door` replaces its API client.
@@ -46,7 +46,7 @@ class GoogleMaker:
         lacks = [f"{name} is missing" for name in ("project", "zones") if not getattr(google, name)]
         if lacks:
             raise UsageError(
-                f"runner {name} needs a project and zones, and of [google] in config.toml {' and '.join(lacks)}; run: "
+                f"runner {name} needs a project and zones, but in [google] of config.toml {' and '.join(lacks)}; run: "
                 "bastion config set google.project=PROJECT 'google.zones=[\"ZONE\"]'"
             )
         service("compute")  # raises now if packages are missing or the endpoint is not allowed

@@ -29,7 +29,7 @@ def namespace_uid(api: Cluster, namespace: str) -> str:
         return str(api.get(f"/api/v1/namespaces/{namespace}")["metadata"]["uid"])
     except ObjectMissing:
         raise BastionError(
-            f"the cluster has no namespace {namespace}; kubectl create namespace {namespace}, or choose the cluster by "
+            f"the cluster has no namespace {namespace}; run kubectl create namespace {namespace}, or choose the cluster with "
             "kubectl config use-context"
         ) from None
 
@@ -97,7 +97,9 @@ class DeployedBastion:
         """Give it one pod. Return True if it had none."""
         row = self._row()
         if row is None:
-            raise BastionError(f"{self.name} in {self.where} is gone; bastion create --runner=kubernetes makes it anew")
+            raise BastionError(
+                f"{self.name} in {self.where} is gone; create it again with bastion create --runner=kubernetes"
+            )
         return self._scale(row, 1)
 
     def stop(self) -> bool:
@@ -159,8 +161,8 @@ class DeployedBastion:
         while self.waits and self._pods():
             if self.clock.monotonic() > deadline:
                 raise BastionError(
-                    f"the pod of {self.name} in {self.where} is there {END_S:.0f} s after it was told to end; say it again, or "
-                    "see kubectl describe pod"
+                    f"the pod of {self.name} in {self.where} still exists {END_S:.0f} s after its deletion; run it again, or "
+                    "look at kubectl describe pod"
                 )
             self.clock.sleep(LOOK_S)
 
@@ -169,5 +171,5 @@ class DeployedBastion:
         if (found := namespace_uid(self.api, self.namespace)) != self.uid:
             raise BastionError(
                 f"{self.name} is in another cluster: its namespace {self.namespace} has the uid {self.uid}, and here {found}; "
-                "choose its cluster by kubectl config use-context; if it is no more, remove deployed_in by bastion config edit"
+                "choose its cluster with kubectl config use-context; if that is gone, remove deployed_in with bastion config edit"
             )

@@ -38,10 +38,14 @@ _KINDS: Mapping[int, type[ApiError]] = {
     422: ApiRefused,
 }
 _ADVICE = (
-    (401, "", "log in anew, or check context of [runner_options.kubernetes]"),
-    (403, " cannot ", "have an admin of the cluster give the right; docs/fleets/kubernetes.md has a role"),
-    (403, "exceeded quota", "wait for others to end, or have an admin of the cluster raise it"),
-    (404, "namespaces ", "have an admin of the cluster make it, or mend namespace of [runner_options.kubernetes]"),
+    (401, "", "log in again, or check context of [runner_options.kubernetes]"),
+    (403, " cannot ", "ask an admin of the cluster for the right; docs/fleets/kubernetes.md has a role"),
+    (403, "exceeded quota", "wait until other pods end, or ask an admin of the cluster to raise it"),
+    (
+        404,
+        "namespaces ",
+        "ask an admin of the cluster to create it, or correct namespace of [runner_options.kubernetes]",
+    ),
 )
 """The advice on a refusal, by its code and its words."""
 
@@ -100,7 +104,7 @@ def log_in(kubeconfig: str = "", context: str = "") -> ClusterLogin:
         loader.load_kube_config(kubeconfig or None, context or None, found, persist_config=False)
     except Exception as error:  # any error at all: neither the file nor the plugins that it names are ours
         raise RunnerError(
-            f"no way into a Kubernetes cluster: {_short(error)}; set kubeconfig and context of "
+            f"cannot connect to a Kubernetes cluster: {_short(error)}; set kubeconfig and context of "
             "[runner_options.kubernetes]"
         ) from error
     return _login(found)
@@ -184,7 +188,7 @@ class KubernetesClient:
     ) -> Object:
         said = _json(self._ask(method, path, query, body))
         if not isinstance(said, dict):
-            raise ApiError(f"Kubernetes answers {method} {path} with what is no object; is this its API?")
+            raise ApiError(f"Kubernetes answers {method} {path} without an object; is this the API of Kubernetes?")
         return said
 
     def _ask(self, method: str, path: str, query: Mapping[str, object] | None, body: Mapping[str, Any] | None) -> bytes:

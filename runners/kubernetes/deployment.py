@@ -70,7 +70,7 @@ def faults(host: BastionDeployment) -> Iterator[str]:
     if not _IMAGE.fullmatch(host.image):
         yield (
             f"the bastion's image is {host.image[:200]!r}; build it from the repository's Dockerfile (target bastion), push it, "
-            "and say --image=REGISTRY/bastion@sha256:..."
+            "and use --image=REGISTRY/bastion@sha256:..."
         )
     if host.bucket.startswith(_LOCAL):
         yield f"the bucket is {host.bucket[:200]}, which no pod can reach; use one of a store, as gs://NAME"
@@ -179,7 +179,7 @@ def state(row: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
     for one in (row.get("status") or {}).get("conditions") or []:
         if (one.get("type"), one.get("status")) == ("ReplicaFailure", "True"):
             return f"{one.get('reason', '')}: {' '.join(str(one.get('message', '')).split())}"[:_WORDS_MAX]
-    return "its pod is being made"
+    return "its pod is being created"
 
 
 def has_begun(pod: Mapping[str, Any]) -> bool:

@@ -161,9 +161,9 @@ def waiting(
         elif one.over or one.mark.nonce in begun:
             continue
         elif one.held:
-            said[one.mark.key] = queued.get(one.uid) or "it is suspended, and Kueue has said nothing of it yet"
+            said[one.mark.key] = queued.get(one.uid) or "it is suspended, and Kueue has not reported on it yet"
         else:
-            said[one.mark.key] = "the cluster has yet to make its pods"
+            said[one.mark.key] = "the cluster has not created its pods yet"
     alive = {pod.mark.nonce for pod in pods if pod.phase not in OVER}
     for pod in sorted(pods, key=lambda pod: (pod.phase == "Failed", pod.mark.key, pod.worker)):
         if pod.phase == "Pending" or (pod.phase == "Failed" and pod.mark.nonce not in alive):
@@ -207,7 +207,7 @@ def queued_of(row: Mapping[str, Any]) -> tuple[str, str] | None:
     for name in ("QuotaReserved", "Admitted"):
         if (one := state.get(name, {})).get("status") == "False":
             return uid, _words("Kueue", one)
-    return uid, "Kueue has yet to look at it"
+    return uid, "Kueue has not looked at it yet"
 
 
 _STARTING = "its container is being started"

@@ -84,7 +84,9 @@ def manifest(
     """
     one, groups = shape(placement.resources, given), placement.workers // mark.hosts
     if version == JOB and groups > 1:
-        raise RunnerError(f"{groups} slices need JobSets, and the cluster has none; install JobSet in it")
+        raise RunnerError(
+            f"{groups} slices need JobSets, but the cluster has no JobSet; ask its admin to install JobSet"
+        )
     queue = {QUEUE: given.queue} if given.queue else {}
     apart = {_EXCLUSIVE: one.topology} if one.topology and version == JOBSET else {}
     metadata = {

@@ -80,7 +80,7 @@ def shape(resources: Resources, given: KubernetesSettings) -> Shape:
     """Return the shape of one replica with these resources. Raises `RunnerError` if no pods can have them."""
     kinds = [kind for kind in resources if kind not in ("cpu", "memory")]
     if len(kinds) > 1:
-        raise RunnerError(f"a pod has one kind of accelerator, and this asks for {' and '.join(sorted(kinds))}")
+        raise RunnerError(f"a pod has one kind of accelerator, but this job asks for {' and '.join(sorted(kinds))}")
     if not kinds:
         requests, limits = _plain(resources, 1)
         return Shape(hosts=1, requests=requests, limits=limits)
@@ -90,7 +90,7 @@ def shape(resources: Resources, given: KubernetesSettings) -> Shape:
         return _slice(kind, resources, given, own)
     if kind not in KINDS["gpu"] and not own.resource:
         raise RunnerError(
-            f"nobody knows what nodes call {kind}; name it in kinds.{kind}.resource of [runner_options.kubernetes]"
+            f"the name of {kind} on nodes is not known; set kinds.{kind}.resource of [runner_options.kubernetes]"
         )
     return _of_cards(kind, resources, given, own)
 

@@ -95,7 +95,7 @@ class KubernetesRunner:
         there = next(own, None)
         if there and any(nonce == there.mark.nonce for nonce, _ in self._listing.fallen):
             self._delete(there.kind, there.name, there.uid)
-            raise NotReady("one of its pods ended before all had begun; all of them are made anew")
+            raise NotReady("one of its pods ended before all had started; all of them are created again")
         if there:
             return
         at, said = self._refused.get(placement.key, (float("-inf"), ""))
@@ -120,7 +120,7 @@ class KubernetesRunner:
                 try:
                     self.api.create(path, body)
                 except ObjectExists as error:
-                    raise NotReady("the cluster is still removing what came before it") from error
+                    raise NotReady("the cluster is still removing the earlier set of this name") from error
 
     def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
         """True if the pod's name begins with the name of the attempt's set. Which worker it is, only its labels say."""
@@ -160,7 +160,7 @@ class KubernetesRunner:
 
     def waiting(self) -> Mapping[AttemptKey, str]:
         """Return what the attempts without running pods wait for."""
-        asked = dict.fromkeys(self._asked, "the cluster has yet to make its pods")
+        asked = dict.fromkeys(self._asked, "the cluster has not created its pods yet")
         refused = {key: said for key, (_, said) in self._refused.items()}
         return asked | self._listing.waiting() | refused
 
@@ -242,7 +242,7 @@ class KubernetesRunner:
         one = parse.set_of(row, self.scope, kind)
         if one is None:
             raise RunnerError(
-                f"{name} in namespace {self.settings.namespace} is none of ours, and in our way; delete it"
+                f"{name} in namespace {self.settings.namespace} was not created by this bastion, which needs the name; delete it"
             )
         if one.over:
             self._delete(kind, one.name, one.uid)

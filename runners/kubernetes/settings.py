@@ -137,14 +137,14 @@ def _wrong(found: KubernetesSettings) -> Iterator[str]:
         if (name := getattr(found, key)) and not _NAME.fullmatch(name):
             yield f"{key} is {name[:80]!r}; use a name of small letters, digits, '-' and '.'"
     if not found.namespace:
-        yield "namespace is empty; name one, as in default"
+        yield "namespace is empty; set one, as in default"
     for key in ("context", "kubeconfig", "image", "python", "token_audience", "deployed_in"):
         if (text := getattr(found, key)) and not _WORD.fullmatch(text):
             yield f"{key} is {text[:80]!r}; use up to 512 printable characters without spaces"
     if bool(found.token_audience) != bool(found.credentials):
-        yield "token_audience and credentials belong together; set both or none"
+        yield "token_audience and credentials belong together; set both or neither"
     if found.deployed_in and (found.kubeconfig or found.context):
-        yield "kubeconfig and context are for a bastion outside of its cluster, and this one lives in it; set none"
+        yield "kubeconfig and context are for a bastion outside of its cluster, but this one runs in it; set neither"
     if not found.tiers or set(found.tiers) - set(BUYING):
         yield f"tiers is {found.tiers!r}; use some of {', '.join(BUYING)}"
     if not _GRACE_S[0] <= found.grace_s <= _GRACE_S[1]:

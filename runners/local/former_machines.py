@@ -48,7 +48,7 @@ def _enter(registry: Registry, processes: Iterable[process_marks.MarkedProcess])
             if process.machine == head.machine:
                 register(entry.folder, KEEPER if _is_worker(process) else COMMAND, process.pid)
     except OSError as error:
-        raise RunnerError(f"cannot take in {head.machine}, which an older bastion started: {error}") from error
+        raise RunnerError(f"cannot register {head.machine}, which an older bastion started: {error}") from error
 
 
 def _is_worker(process: process_marks.MarkedProcess) -> bool:
@@ -70,5 +70,5 @@ def _is_first(registry: Registry, scope: str) -> bool:
     except FileExistsError:
         return False
     except OSError as error:
-        raise RunnerError(f"cannot keep what runs on this machine in {registry.root}: {error}") from error
+        raise RunnerError(f"cannot store the list of machines in {registry.root}: {error}") from error
     return True

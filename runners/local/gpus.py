@@ -79,7 +79,7 @@ def assign(resources: Resources, gpus: Iterable[LocalGpu], held: Iterable[str]) 
     for kind, indices in by_kind.items():
         free, wanted = [index for index in indices if index not in taken], resources.get(kind, 0)
         if wanted > len(free):
-            raise RunnerError(f"{wanted} {kind} are needed and {len(free)} are free now; trying again helps")
+            raise RunnerError(f"{wanted} {kind} are needed and {len(free)} are free now; Bastion tries again")
         out += free[:wanted]
     return tuple(out)
 

@@ -49,7 +49,7 @@ class MachineGuard:
 
     def __post_init__(self) -> None:
         if self.adopts and ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-            raise RunnerError("cannot become the reaper of what machines leave")
+            raise RunnerError("cannot become the reaper of the processes that machines leave")
 
     def lives(self, entry: RegistryEntry) -> bool:
         """Return True while a process of the machine runs. Raises `RunnerError`."""

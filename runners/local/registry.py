@@ -112,7 +112,7 @@ class Registry:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise RunnerError(f"cannot read what runs on this machine: {error}") from error
+            raise RunnerError(f"cannot read the list of machines: {error}") from error
         found = (self._entry(self.root / name) for name in folders if not name.startswith((_GONE, _NEW)))
         return sorted((entry for entry in found if entry), key=lambda entry: str(entry.name))
 
@@ -135,7 +135,7 @@ class Registry:
         except FileNotFoundError:
             return True
         except OSError as error:
-            raise RunnerError(f"cannot forget {entry.name}: {error}") from error
+            raise RunnerError(f"cannot remove the entry of {entry.name}: {error}") from error
         if any(process.lives for process in _processes(gone)):
             gone.rename(entry.folder)
             return False
@@ -187,7 +187,7 @@ def _processes(folder: Path) -> list[StartedProcess]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise RunnerError(f"cannot read what runs on this machine: {error}") from error
+        raise RunnerError(f"cannot read the list of machines: {error}") from error
     return list(_named(names))
 
 

@@ -195,7 +195,7 @@ class LocalRunner:
         self._children.add(pid)
         if not register(entry.folder, KEEPER, pid):
             send(pid, started(pid) or 0, signal.SIGKILL)
-            raise RunnerError(f"cannot start {what}: another bastion took its entry away; see bastion status")
+            raise RunnerError(f"cannot start {what}: another bastion removed its entry; see bastion status")
 
     def _keep_others_out(self) -> None:
         """Close the work folders to other accounts. A job's account passes through them, and ours above, to its own."""

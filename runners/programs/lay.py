@@ -17,6 +17,6 @@ def main(argv: Sequence[str]) -> int:
     try:
         lay_out(Path(argv[0]), SystemShell())
     except (RunnerError, OSError) as error:
-        print(f"the worker cannot be laid into {argv[0]}: {error}", file=sys.stderr)
+        print(f"the worker cannot be installed into {argv[0]}: {error}", file=sys.stderr)
         return 1
     return 0

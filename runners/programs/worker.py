@@ -77,7 +77,7 @@ def _work(
 ) -> int:
     """Run the worker below its keeper. Return its exit code."""
     if not entered(options, KEEPER):
-        print(f"{options.machine} was given up before it began: nothing is run", file=sys.stderr)
+        print(f"{options.machine} was given up before it began, so the command does not run", file=sys.stderr)
         return 1
     set_limits(options.bounds.open_files)
     notice = notices()
@@ -213,7 +213,7 @@ def follow(parent: int) -> bool:
     Return False if the parent has ended already.
     """
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "cannot have a signal at the end of the parent")
+        raise OSError(ctypes.get_errno(), "cannot request a signal at the end of the parent")
     return os.getppid() == parent
 
 

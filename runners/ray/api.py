@@ -75,7 +75,7 @@ class HttpDashboard:
         finally:
             connection.close()
         if len(data) > ANSWER_MAX:
-            raise RunnerError(f"Ray's answer to {verb} {path} is over {ANSWER_MAX} bytes; delete jobs that have ended")
+            raise RunnerError(f"Ray's answer to {verb} {path} is over {ANSWER_MAX} bytes; delete old jobs in Ray")
         return DashboardAnswer(answer.status, data)
 
     def _headers(self) -> dict[str, str]:

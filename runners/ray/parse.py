@@ -60,7 +60,7 @@ def jobs(data: bytes, scope: str) -> list[RayJob]:
     """Return the jobs of this bastion in a listing. Raises `RunnerError` if it is not a listing."""
     rows = _read(data)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise RunnerError("Ray's list of jobs is none; is the address that of its dashboard?")
+        raise RunnerError("Ray's answer is no list of jobs; is the address that of its dashboard?")
     return [job for row in rows if (job := job_of(row)) and job.name.scope == scope]
 
 
@@ -68,7 +68,7 @@ def job(data: bytes) -> RayJob | None:
     """Return one job; None if it belongs to no bastion. Raises `RunnerError` if it is not a job."""
     row = _read(data)
     if not isinstance(row, dict):
-        raise RunnerError("Ray's word on a job is none; is the address that of its dashboard?")
+        raise RunnerError("Ray's answer is no job; is the address that of its dashboard?")
     return job_of(row)
 
 
@@ -78,7 +78,9 @@ def job_of(row: Mapping[str, Any]) -> RayJob | None:
     if name is None:
         return None
     if status not in (_PENDING, _RUNNING) and status not in _OVER:
-        raise RunnerError(f"Ray job {name} is in the unknown state {str(status)[:40]!r}; is this Ray too new for us?")
+        raise RunnerError(
+            f"Ray job {name} is in the unknown state {str(status)[:40]!r}; this version of Ray may be too new for Bastion"
+        )
     return RayJob(
         name=name,
         pending=status == _PENDING,
@@ -97,7 +99,7 @@ def session(data: bytes) -> str:
     found = _read(data)
     name = found.get("session_name") if isinstance(found, dict) else None
     if not isinstance(name, str) or not name:
-        raise RunnerError("Ray tells no session with its version; is the address that of its dashboard?")
+        raise RunnerError("Ray's version answer names no session; is the address that of its dashboard?")
     return name
 
 
@@ -108,7 +110,7 @@ def nodes(data: bytes) -> list[Node]:
         alive = [row["resources_total"] for row in rows if row["state"] == "ALIVE"]
         return [{str(name): float(amount) for name, amount in row.items()} for row in alive]
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise RunnerError(f"Ray's list of nodes makes no sense: {error!r}") from error
+        raise RunnerError(f"Ray's list of nodes is not valid: {error!r}") from error
 
 
 def capacity(there: Iterable[Node], table: Mapping[str, str]) -> dict[str, int]:
@@ -160,7 +162,7 @@ def _said(name: str, amount: float) -> str:
 def _last_words(message: str) -> str:
     """Return the last line that is not Ray's own progress text."""
     lines = [line for line in message.splitlines() if line.strip() and not line.startswith(_CHATTER)]
-    return " ".join((lines or ["it does not say why"])[-1].split())[:_WORDS_MAX]
+    return " ".join((lines or ["it gives no reason"])[-1].split())[:_WORDS_MAX]
 
 
 def _kind(name: str, models: Sequence[str], ours: Mapping[str, str]) -> str:

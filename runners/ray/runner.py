@@ -104,7 +104,7 @@ class RayRunner:
             self._session = self._session or self._session_now()
             nonce = self.seal.nonce(self.scope, placement.key, worker, placement.epoch)
             name, body = self._submission(placement, worker, nonce)
-            _good(self.dashboard.ask("POST", "/api/jobs/", body), f"take a job for {placement.key}")
+            _good(self.dashboard.ask("POST", "/api/jobs/", body), f"accept a job for {placement.key}")
             self._made[name] = self.clock.monotonic()
 
     def preview(self, placement: Placement) -> str:
@@ -209,7 +209,7 @@ class RayRunner:
         answer = self.dashboard.ask("GET", _path(machine))
         if answer.status == _NOT_FOUND:
             return None
-        return parse.job(_good(answer, f"tell of {machine}"))
+        return parse.job(_good(answer, f"show {machine}"))
 
     def _remove(self, machine: str, node: str) -> None:
         answer = self.dashboard.ask("POST", "/api/jobs/", render.removal(machine, node, self.settings))

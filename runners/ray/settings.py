@@ -80,6 +80,6 @@ def _resources(table: object) -> Iterator[str]:
         return
     for kind, name in table.items():
         if not _KIND.fullmatch(str(kind)):
-            yield f"resources: {str(kind)[:100]!r} is no kind of ours; use small letters and digits"
+            yield f"resources: {str(kind)[:100]!r} is no name of a kind; use small letters and digits"
         if not isinstance(name, str) or not _RAYS.fullmatch(name):
             yield f"resources: {kind} is {str(name)[:100]!r}; write the name of a resource of Ray's, as 'GPU:H100'"

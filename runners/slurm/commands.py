@@ -55,7 +55,7 @@ class SlurmCommands:
         answer = _answer(argv, self.shell.run(argv, limit_s=LIMIT_S, stdin=script))
         number = answer.strip().partition(";")[0]
         if not number.isdigit():
-            raise RunnerError(f"sbatch told no number of a job but {answer[:200]!r}")
+            raise RunnerError(f"sbatch printed no job number, but {answer[:200]!r}")
         return int(number)
 
     def cancel(self, *words: str) -> None:

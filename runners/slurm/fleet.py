@@ -32,7 +32,7 @@ class SlurmMaker:
         settings = read(context.options)
         if settings.ssh and context.bucket.url.startswith("file://"):
             raise UsageError(
-                f"the nodes of {settings.ssh} do not see {context.bucket.url}; use a bucket that they reach"
+                f"the nodes of {settings.ssh} cannot reach {context.bucket.url}; use a bucket that they can reach"
             )
         shell = SystemShell()
         return SlurmRunner(

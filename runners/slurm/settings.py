@@ -61,7 +61,7 @@ class SlurmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 def faults(options: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with these options, one line for each; each line begins with the option's name."""
     known = {field.name: field.type for field in msgspec.structs.fields(SlurmSettings)}
-    wrong = [f"{key} is no option; there are {', '.join(known)}" for key in options if key not in known]
+    wrong = [f"{key} is no option; use {', '.join(known)}" for key in options if key not in known]
     wrong += [f"{key} is of a wrong type: {why}" for key in options if (why := _mistyped(options[key], known.get(key)))]
     return wrong or list(_faults(read(options)))
 
@@ -104,10 +104,10 @@ def _tables(settings: SlurmSettings) -> Iterator[str]:
         if not _GRES.fullmatch(gres):
             yield f"gres of {kind[:80]} is {gres[:80]!r}; use a name and maybe a type of Slurm's, as 'gpu:h100'"
     if len(settings.sbatch) > _FLAGS_MAX:
-        yield f"sbatch has {len(settings.sbatch)} flags; at most {_FLAGS_MAX} are taken"
+        yield f"sbatch has {len(settings.sbatch)} flags; use at most {_FLAGS_MAX}"
     for flag in settings.sbatch:
         found = _FLAG.fullmatch(flag)
         if not found:
             yield f"sbatch has {flag[:80]!r}; write a long flag and its value in one, as '--time=3-00'"
         elif found[1] in OURS:
-            yield f"sbatch has --{found[1]}, which the runner gives itself; see the options of the runner"
+            yield f"sbatch has --{found[1]}, which the runner sets itself; see the options of the runner"

@@ -44,7 +44,7 @@ Put = Callable[[str, bytes], None]
 
 def no_store(url: str) -> Put:
     """The way to store files where there is none. Raises `UsageError`."""
-    raise UsageError(f"this worker cannot store files at {url}; have the command write there")
+    raise UsageError(f"this worker cannot store files at {url}; let the command write there itself")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,7 @@ class Preparation:
             return environment(order, self._identity, peers, base, places, own)
 
         if order.setup and order.bundle.type == IMAGE:
-            raise BundleError("a setup is not run in an image; put it into the Dockerfile")
+            raise BundleError("--setup does not run in an image; put the setup into the Dockerfile")
         if not order.setup:
             self._pump.until("code", lambda: self._fetch(order, machine.code), self._stops)
             return plain
@@ -121,7 +121,9 @@ class Preparation:
     def _fetch(self, order: Order, code: str) -> None:
         bundle, machine = order.bundle, self._context.machine
         if bundle.type not in BUNDLES:
-            raise BundleError(f"bundle is of type {bundle.type!r}, which this worker cannot unpack; upgrade it")
+            raise BundleError(
+                f"bundle is of type {bundle.type!r}, which this worker cannot unpack; upgrade the bastion"
+            )
         data = b""
         if bundle.key:
             data = persist(self._context.clock, lambda: self._packed(bundle.key), self._pace.retry_s)
@@ -137,7 +139,7 @@ class Preparation:
         try:
             return self._context.bucket.read(key, PACKED_BYTES).data
         except TooLarge as error:
-            raise BundleError(f"{error}, as every bundle of ours has; launch anew") from error
+            raise BundleError(f"{error}; bundles of launch are smaller: launch the job again") from error
 
     def _places(self, order: Order) -> ProcessPaths:
         machine = self._context.machine

@@ -39,7 +39,7 @@ NOTHING_DONE = 0
 SETUP_FAILED = 1
 _TAIL = 256 * 1024
 _PLAIN = WorkerPace()
-_ONCE_MORE = "the machine was started once more, which ended what ran on it"
+_ONCE_MORE = "the machine restarted, which ended the processes on it"
 
 
 def run(identity: WorkerIdentity, context: WorkerContext, pace: WorkerPace = _PLAIN) -> int:
@@ -190,7 +190,7 @@ class _Worker:
         if (problem := clocks.wrong(asked.off_s)) and not self._spool.closed:
             self._context.say(problem)
             with suppress(OSError):  # the disk is full; that is reported elsewhere
-                self._context.machine.note(f"{problem}; the times of this try are by the store's clock")
+                self._context.machine.note(f"{problem}; the times of this attempt follow the store's clock")
 
     def _enter(self, phase: str, **facts: Any) -> None:
         self._reporter.change(phase=phase, **facts)
@@ -342,7 +342,7 @@ class _Worker:
 
     def _end_failed(self, error: Exception) -> int:
         if no_room(error):
-            return self._end(Cause.LOST, None, short(f"no room is left on the machine: {error}"))
+            return self._end(Cause.LOST, None, short(f"no disk space is left on the machine: {error}"))
         code = error.code if isinstance(error, Unstartable) else None
         cause = Cause.SETUP if code is None else Cause.CODE
         return self._end(cause, code, short(str(error)), note=short(str(error)))
@@ -358,7 +358,7 @@ class _Worker:
         self._tell(lambda: self._reporter.told, ended)
         if not self._reporter.told:
             self._context.say(
-                f"the bucket did not answer for too long: nobody is told of the end; {self._context.machine.leave()}"
+                f"the bucket did not answer for too long, so the end of the job is not stored; {self._context.machine.leave()}"
             )
         if cause is Cause.LOST:
             return TERMINATED

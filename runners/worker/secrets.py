@@ -27,7 +27,7 @@ def reveal(order: Order, secrets: Secrets | None) -> dict[str, str]:
     for variable, name in secret_ref.wanted(order.env).items():
         try:
             if secrets is None:
-                raise SecretError(f"secret {name} is not to be had: this machine holds no secrets")
+                raise SecretError(f"secret {name} is not available: this machine has no secrets")
             found[variable] = secrets.reveal(name, user=order.user, project=order.project)
         except SecretError as error:
             wrong[str(error)] = None

@@ -54,7 +54,7 @@ class OwnedObject:
             stored = self._bucket.read(self.key)  # it may be an earlier write of ours whose answer was lost
         except ObjectNotFound as missing:
             self._version = None
-            raise BucketError(f"{self.key} was removed; it is written anew") from missing
+            raise BucketError(f"{self.key} was removed; it is written again") from missing
         if stored.data == data:
             return stored.version
         version = self._bucket.replace(self.key, data, stored.version)

@@ -46,7 +46,7 @@ def test_what_was_printed_is_in_the_log_of_a_worker_that_was_killed(fleet: Local
     os.kill(couple(fleet, machine.id)[1], signal.SIGKILL)
     facts = stage.ended()
     assert (facts.phase, facts.cause, facts.exit_code) == ("ended", Cause.LOST, None)
-    assert facts.message == "the worker fell, by signal 9; what it had started was ended"
+    assert facts.message == "the worker crashed by signal 9; the processes that it had started were ended"
     assert facts.started is not None
     daemon, *lines, note = stage.log().splitlines()
     assert note == f"[bastion] {facts.message}"
@@ -96,7 +96,7 @@ RAISES = "raise ValueError('ours')"
 RETURNS = "pass"
 
 
-@pytest.mark.parametrize(("worker", "code", "said"), [(FALLS, 5, "fell"), (RAISES, 5, "fell"), (RETURNS, 3, "")])
+@pytest.mark.parametrize(("worker", "code", "said"), [(FALLS, 5, "crashed"), (RAISES, 5, "crashed"), (RETURNS, 3, "")])
 def test_an_error_of_our_own_is_a_fall_and_an_exit_code_is_none(worker: str, code: int, said: str) -> None:
     program = f"""
 from bastion.runners.worker.linux.keeper import keep
@@ -126,7 +126,7 @@ def test_a_worker_whose_bucket_is_gone_for_good_ends_and_leaves_the_output_where
     (said,) = (tmp_path / "work").rglob("worker.log")
     output = said.with_name("output.log")
     assert output.read_text().startswith("begun\nthe last words\n")
-    assert f"nobody is told of the end; its output stays in {output}" in said.read_text()
+    assert f"the end of the job is not stored; its output stays in {output}" in said.read_text()
     old = time.time() - 3 * DAY_S
     for path in (*output.parent.iterdir(), output.parent):
         os.utime(path, (old, old))

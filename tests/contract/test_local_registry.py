@@ -180,7 +180,7 @@ def test_what_is_no_entry_is_passed_over_and_what_cannot_be_read_is_told(registr
     assert registry.entries() == [entry]
     assert entry.processes() == []
     (tmp_path / "file").touch()
-    with pytest.raises(RunnerError, match="cannot read what runs"):
+    with pytest.raises(RunnerError, match="cannot read the list of machines"):
         Registry(tmp_path / "file", "boot").entries()
 
 

@@ -57,7 +57,7 @@ def test_a_new_command_runs_where_the_old_one_ran_though_others_wait(mine: Fleet
 def test_a_paused_bastion_is_paused_after_its_restart_and_stops_what_is_asked(mine: Fleet) -> None:
     runs = mine.submit("runs", run="sleep 1000")
     mine.await_state(runs, "RUNNING")
-    assert mine.run("bastion", "pause").stdout.startswith("bastion demo is paused: nothing starts")
+    assert mine.run("bastion", "pause").stdout.startswith("bastion demo is paused: no job starts")
     mine.run("bastion", "stop")
     mine.create()
     waits = mine.submit("waits", run="true")

@@ -35,7 +35,7 @@ def test_two_commands_lead_to_a_first_job(newcomer: Fleet, tmp_path: Path) -> No
     assert f"bastion {name} runs: " in said.stdout
     folder = tmp_path / "data" / "bastion"
     assert f"chose the name {name}, after this machine, and the folder {folder} as the bucket" in said.stderr
-    assert f"it gives away cpu={os.cpu_count()}," in said.stderr
+    assert f"jobs may use cpu={os.cpu_count()}," in said.stderr
     assert f"profile {name} is active, so launch needs no flags" in said.stderr
     said = newcomer.run("launch", "--follow", "--", "python3", "train.py", cwd=code)
     assert (said.returncode, said.stdout.splitlines()[0]) == (0, "trained"), said

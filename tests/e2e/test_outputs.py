@@ -146,7 +146,7 @@ def test_a_job_goes_on_where_another_one_ended(fleet: Fleet, count: int) -> None
     assert fleet.log(f"{job}{task}") == ""
     said = fleet.run("launch", "requeue", job, "--wait", "--name=again")
     assert said.returncode == 0, said
-    assert "goes on from file://" in said.stderr
+    assert "continues from file://" in said.stderr
     assert "step-1, saved " in said.stderr
     assert fleet.log(f"again{task}") == f"found step of {count - 1}\n"
     fresh = fleet.run("launch", "rerun", job, "--wait", "--name=fresh")
@@ -192,15 +192,15 @@ def test_outputs_are_removed_by_their_owner_and_not_while_another_job_goes_on_th
     assert fleet.wait(job) == 0
     outputs = fleet.root / "outputs" / job
     said = fleet.run("launch", "outputs", job, "--delete", "--yes", "--user_id=somebody.else")
-    assert (said.returncode, "and so are its outputs; ask " in said.stderr) == (1, True), said
+    assert (said.returncode, "and its outputs belong to " in said.stderr) == (1, True), said
     goes_on = json.loads(fleet.run("launch", "requeue", job, "--json", "--", "sleep", "600").stdout)["id"]
     until(lambda: fleet.job(goes_on)["state"] == "RUNNING")
     said = fleet.run("launch", "outputs", job, "--delete", "--yes")
-    assert (said.returncode, f"{goes_on} has not ended and goes on in file://" in said.stderr) == (2, True), said
+    assert (said.returncode, f"{goes_on} has not ended and uses file://" in said.stderr) == (2, True), said
     assert fleet.run("launch", "stop", goes_on).returncode == 0
     assert fleet.wait(goes_on) != 0
     said = fleet.run("launch", "outputs", job, "--delete")
-    assert (said.returncode, "say --yes to do it without being asked" in said.stderr) == (2, True), said
+    assert (said.returncode, "use --yes to do it without a question" in said.stderr) == (2, True), said
     said = fleet.run("launch", "outputs", job, "--delete", "--yes")
     assert (said.returncode, "removed 1 files" in said.stderr) == (0, True), said
     assert [path for path in outputs.rglob("*") if path.is_file()] == []

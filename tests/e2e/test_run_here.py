@@ -166,7 +166,7 @@ def test_what_ignores_the_grace_is_103_and_a_second_signal_kills(here: Here) -> 
     with here.start("--bundler_type=none", "--grace=10m", "--", stubborn) as process:
         here.until_said(process.stdout, "started")
         process.send_signal(signal.SIGINT)
-        here.until_said(process.stderr, "once more")
+        here.until_said(process.stderr, "a second signal kills it")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 103

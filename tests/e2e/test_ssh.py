@@ -103,7 +103,7 @@ def test_without_gcloud_it_says_what_to_install(cloud: Cloud) -> None:
 
 def test_who_is_not_there_cannot_be_visited(cloud: Cloud) -> None:
     cloud.install()
-    assert "train is PENDING, and on no machine now" in cloud.ssh("train").stderr
+    assert "train is PENDING and on no machine now" in cloud.ssh("train").stderr
     cloud.starts("", machine(1))
     cloud.world.happens(Waiting(job=cloud.job_id, task=0, attempt=0, reason="v6e-16 is queued in us-east5-b"))
     assert "worker 0 of train is not up yet: v6e-16 is queued in us-east5-b" in cloud.ssh("train").stderr
@@ -118,7 +118,7 @@ def test_a_worker_that_lies_about_its_machine_leads_nowhere(cloud: Cloud) -> Non
     cloud.starts(f"us-east5-b/--impersonate-service-account/{NONCE}/0")
     said = cloud.ssh("train")
     assert said.returncode == 1
-    assert "which is no machine of ours" in said.stderr
+    assert "which is no machine of Bastion" in said.stderr
     assert not cloud.gcloud.with_name("gcloud.said").exists()
 
 
@@ -129,6 +129,6 @@ def test_on_this_machine_it_is_in_the_folder_and_environment_of_the_job(fleet: F
     said = fleet.run("launch", "ssh", "here", "--", "sh", "-c", "pwd; echo $COLOR $BASTION_JOB; exit 5")
     assert said.returncode == 5, said
     assert said.stdout.splitlines() == [fleet.log("here").strip(), f"green {job}"]
-    assert "is a process of its bastion's own machine" in fleet.run("launch", "ssh", "here", "--forward=80").stderr
+    assert "runs on its bastion's own machine" in fleet.run("launch", "ssh", "here", "--forward=80").stderr
     fleet.run("launch", "stop", "here", "--wait")
-    assert "here is CANCELLED, and on no machine now" in fleet.run("launch", "ssh", "here").stderr
+    assert "here is CANCELLED and on no machine now" in fleet.run("launch", "ssh", "here").stderr

@@ -160,9 +160,12 @@ def test_a_pool_of_ones_own_says_where_to_build(fake: Fake, pack: Callable[..., 
 @pytest.mark.parametrize(
     ("row", "says"),
     [
-        (None, r"there is no repository .*; have an admin run: gcloud artifacts repositories create images"),
-        ({"format": "PYTHON"}, "takes no images; name a standard one of DOCKER"),
-        ({"format": "DOCKER", "mode": "REMOTE_REPOSITORY"}, "takes no images; name a standard one of DOCKER"),
+        (None, r"there is no repository .*; ask an admin to run: gcloud artifacts repositories create images"),
+        ({"format": "PYTHON"}, "takes no images; use a standard repository of format DOCKER"),
+        (
+            {"format": "DOCKER", "mode": "REMOTE_REPOSITORY"},
+            "takes no images; use a standard repository of format DOCKER",
+        ),
     ],
 )
 def test_a_repository_that_takes_no_images_is_told_first(
@@ -176,7 +179,7 @@ def test_a_repository_that_takes_no_images_is_told_first(
 
 
 def test_a_missing_right_and_a_bucket_of_another_kind_are_told(fake: Fake, pack: Callable[..., Bundle]) -> None:
-    with pytest.raises(UsageError, match="cloudbuild takes the folder from a gs:// bucket"):
+    with pytest.raises(UsageError, match="cloudbuild needs bundles in a gs:// bucket"):
         pack(at="file:///x")
     fake.faults.deny("cloudbuild.builds.create")
     with pytest.raises(PermissionMissing, match=r"cloudbuild\.builds\.create"):

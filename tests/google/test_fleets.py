@@ -20,7 +20,7 @@ from tests.google.support.kinds import GCE, TPU, Kind
 IN_A_PASS = {"tpu": 2 * 2, "gce": 2 + 1}
 """The requests of a pass over 1,000 jobs: zones times kinds of listings, a page each; two listings, VMs on two pages."""
 
-WAITS = {"tpu": "v6e-8 (spot) is queued in us-east5-b", "gce": "none is left there now"}
+WAITS = {"tpu": "v6e-8 (spot) is queued in us-east5-b", "gce": "no capacity there now"}
 
 
 @pytest.fixture(params=[TPU, GCE], ids=lambda kind: kind.name)
@@ -156,7 +156,7 @@ def test_a_gang_of_vms_that_is_listed_in_part_is_left_alone(vms: Fleet) -> None:
         vms.runner.create(row.placement)
         vms.clock.sleep(30)
     vms.fake.faults.fail("compute.instances.get", 503, times=9)
-    with pytest.raises(NotReady, match="looked for once more"):
+    with pytest.raises(NotReady, match="looks for it once more"):
         vms.runner.create(row.placement)
     assert len(vms.rows("instances")) == 3
     assert vms.fake.calls(GCE.deletion) == []

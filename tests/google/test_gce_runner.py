@@ -73,7 +73,7 @@ def test_all_or_none_and_zones_in_turn(here: Ground) -> None:
     here.ask(resources=L4, slices=3)
     here.passes(120)
     assert here.rows("instances") == {}
-    assert "none is left there now" in here.runner.waiting()[KEY]
+    assert "no capacity there now" in here.runner.waiting()[KEY]
     here.ask(resources=L4, slices=3)
     here.ask(OTHER, L4, slices=3)
     assert here.creations() == [ZONE, OTHER_ZONE, OTHER_ZONE]
@@ -143,7 +143,7 @@ def test_a_zone_without_the_type_is_passed_over_and_named(monkeypatch: pytest.Mo
     assert "add a zone that has it to zones of [google]" in told
     with (
         ground(monkeypatch, GoogleSettings(project=PROJECT)) as here,
-        pytest.raises(RunnerError, match="is empty; name some"),
+        pytest.raises(RunnerError, match="is empty; add zones"),
     ):
         here.ask(resources=L4)
 
@@ -275,7 +275,7 @@ def test_what_is_deleted_is_of_that_creation(here: Ground) -> None:
 def test_a_zone_that_does_not_answer_makes_it_blind(here: Ground) -> None:
     (machine,) = here.up(resources=L4)
     here.fake.faults.silence(ZONE)
-    with pytest.raises(RunnerError, match="did not answer"):
+    with pytest.raises(RunnerError, match="did not answer; the items there are not known"):
         here.runner.list()
     here.fake.faults.unsilence(ZONE)
     assert len(here.runner.list()) == 1

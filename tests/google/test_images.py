@@ -139,7 +139,7 @@ def test_what_stands_in_the_way_of_a_name_is_removed(shop: Shop, posted: Posted)
     ("changes", "code", "words"),
     [
         ({"command": ["no-such-program"]}, 127, "no-such-program"),
-        ({"setup": "true"}, None, "a setup is not run in an image; put it into the Dockerfile"),
+        ({"setup": "true"}, None, "--setup does not run in an image; put the setup into the Dockerfile"),
         ({"digest": "0" * 64}, None, "is it there, and may this machine read it?"),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_machine_without_an_engine_says_so(posted: Posted) -> None:
     with posted.running(order(KEY, "true", bundle=bundle), environ={"DOCKER_HOST": "unix:///nowhere/socket"}):
         facts = posted.ended()
     assert facts.cause is Cause.SETUP
-    assert "no engine answers at /nowhere/socket" in facts.message
+    assert "no Docker engine answers at /nowhere/socket" in facts.message
 
 
 def test_these_run_as_root() -> None:

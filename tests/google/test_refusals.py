@@ -129,7 +129,7 @@ def test_credentials_that_expire_in_the_middle_of_a_run_end_nothing_and_are_told
     before = here.bastion.journal.state.live_attempts()[0][0]
     here.fake.faults.expire_credentials()
     here.until(lambda: any("cannot log in any more" in one for one in here.problems()))
-    assert any(here.host.account in one and "is there and enabled" in one for one in here.problems())
+    assert any(here.host.account in one and "exists and is enabled" in one for one in here.problems())
     assert "cannot log in any more" in here.doctor()
     here.fake.faults.renew_credentials()
     here.until(lambda: not here.problems())
@@ -149,7 +149,7 @@ def test_a_network_that_was_deleted_under_a_fleet_is_named(found: Found, runner:
     submitted(here, name="next")
     here.until(lambda: "in config.toml" in here.why("next"))
     assert "/ours" in here.why("next")
-    assert "have it made anew, or change network of [google] in config.toml" in here.why("next")
+    assert "ask an admin to create it again, or change network of [google] in config.toml" in here.why("next")
     assert "its machines are there" not in here.why("next")
 
 
@@ -171,7 +171,8 @@ def test_an_api_that_is_switched_off_is_told_with_the_command_that_switches_it_o
     here.fake.faults.disable(api)
     here.until(lambda: bool(here.problems()))
     assert any(
-        f"{api} is off in project {PROJECT}; run: gcloud services enable {api}" in one for one in here.problems()
+        f"{api} is not enabled in project {PROJECT}; run: gcloud services enable {api}" in one
+        for one in here.problems()
     )
 
 

@@ -266,8 +266,8 @@ def test_what_others_have_is_not_ours(here: Ground) -> None:
 def test_what_is_no_slice_is_refused(here: Ground) -> None:
     for resources, said in (
         ({"v6e": 24}, "did you mean tpu-v6e-32"),
-        ({"v6e": 8, "cpu": 1}, "of one kind"),
-        ({"h100": 8}, "of one kind"),
+        ({"v6e": 8, "cpu": 1}, "has one kind"),
+        ({"h100": 8}, "has one kind"),
         ({"7x": 128}, "Kubernetes"),
     ):
         with pytest.raises(RunnerError, match=said):

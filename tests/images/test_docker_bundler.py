@@ -198,7 +198,7 @@ def test_a_job_names_its_image(led: Engine, registry_host: str, code: Code, tmp_
     bundle = bench.launch("show", "n", "--json").json["spec"]["bundle"]
     assert (bundle["type"], bundle["image"], len(bundle["digest"])) == ("image", f"{registry_host}/job", 64)
     refused = bench.launch(*words, "--setup=pip install x", "--", "./say.sh")
-    assert "write it into the Dockerfile" in refused.err
+    assert "put the setup into the Dockerfile" in refused.err
 
 
 def test_a_missing_package_says_which(code: Code, monkeypatch: pytest.MonkeyPatch) -> None:

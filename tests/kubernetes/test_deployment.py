@@ -130,7 +130,7 @@ def test_how_it_is_by_its_pod(status: dict[str, Any], said: str, hopeless: bool)
     old = {"metadata": manifests(replace(HOST, image="old"))[3]["spec"]["template"]["metadata"], "status": {}}
     ending = {**pod, "metadata": {**pod["metadata"], "deletionTimestamp": "now"}}
     assert (state(deployment, [old, ending, pod]), is_hopeless(said)) == (said, hopeless)
-    assert state(deployment, [old, ending]) == "its pod is being made"
+    assert state(deployment, [old, ending]) == "its pod is being created"
 
 
 def test_how_it_is_without_a_pod() -> None:

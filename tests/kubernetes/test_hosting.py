@@ -118,7 +118,7 @@ def test_from_a_dry_run_to_a_jobs_log_to_an_upgrade_and_to_nothing(make: Make) -
         (here.folder / "go").touch()
         assert (here.wait(job), len(here.job(job)["attempts"])) == (0, 1), "no job notices an upgrade"
         assert drain.communicate()[0] == "bastion demo is stopped\n"
-    assert here.call("stop").stdout == "bastion demo had stopped before\n"
+    assert here.call("stop").stdout == "bastion demo was already stopped\n"
     assert f"{name} in namespace ml: STOPPED" in here.call("status").stdout
     assert here.run("bastion", "start").stdout == f"bastion demo runs on {name} in namespace ml\n"
 
@@ -150,8 +150,8 @@ def test_a_bastion_that_does_not_come_up_says_why_and_may_be_made_or_deleted_aga
     fails(
         here,
         here.call(*create, "--image=nobody/has:1"),
-        "did not come up on bastion-demo-",
-        "it said nothing",
+        "did not start on bastion-demo-",
+        "it printed nothing",
         "ImagePullBackOff",
         "nobody/has:1",
     )
@@ -163,8 +163,8 @@ def test_a_bastion_that_does_not_come_up_says_why_and_may_be_made_or_deleted_aga
     assert all(word in config for word in ("kubernetes", IMAGE, "ml", "deployed_in")), config
     deleted = here.call("delete", "--yes")
     assert (deleted.returncode, here.cluster.names(*OURS)) == (0, set()), deleted
-    assert "lodging" not in here.call("status").stdout, "it is forgotten"
-    fails(here, here.call("logs", "--console"), "does not live elsewhere", code=2)
+    assert "hosting" not in here.call("status").stdout, "it is forgotten"
+    fails(here, here.call("logs", "--console"), "runs on no VM and in no Deployment", code=2)
 
 
 def test_an_account_that_its_user_made_is_used_and_left_alone(make: Make) -> None:
@@ -202,12 +202,12 @@ def test_pods_of_no_job_are_not_forgotten(make: Make) -> None:
     ("words", "said", "code"),
     [
         (["--runner=gce"], "--runner is 'gce'; use kubernetes, slurm, ray", 2),
-        (["--runner=kubernetes"], "Say --worker_image=", 2),
-        (CREATE[:3], "say --image=REGISTRY/bastion", 2),
+        (["--runner=kubernetes"], "use --worker_image=", 2),
+        (CREATE[:3], "use --image=REGISTRY/bastion", 2),
         ([*CREATE, "--bucket=file:///tmp"], "which no pod can reach", 2),
-        ([*CREATE, "--gcp_zone=z"], "--gcp_zone and --runner are of two ways", 2),
-        (["--image=i"], "Say --gcp_project=PROJECT, or --runner=kubernetes", 2),
-        ([*CREATE, "--namespace=lm"], "has no namespace lm; kubectl create namespace lm", 1),
+        ([*CREATE, "--gcp_zone=z"], "--gcp_zone and --runner choose two places", 2),
+        (["--image=i"], "use --gcp_project=PROJECT, or --runner=kubernetes", 2),
+        ([*CREATE, "--namespace=lm"], "has no namespace lm; run kubectl create namespace lm", 1),
         ([*CREATE, "--namespace=L"], "namespace is 'L'; use a name", 2),
     ],
 )
@@ -222,7 +222,7 @@ def test_who_lacks_rights_is_told_which(make: Make) -> None:
     fails(here, here.call("create", *CREATE), "attempting to grant RBAC permissions not currently held", "jobsets")
     fails(
         here, here.call("create", *CREATE, "--namespace=other"),
-        'cannot get resource "namespaces"', "have an admin of the cluster give the right",
+        'cannot get resource "namespaces"', "ask an admin of the cluster for the right",
     )  # fmt: skip
 
 
@@ -233,7 +233,7 @@ def test_a_cluster_that_is_away_or_another_is_told_and_left_alone(make: Make) ->
     assert "not known: Kubernetes refuses GET" in here.call("list").stdout
     here.cluster.mend()
     (here.folder / "kubeconfig").rename(here.folder / "old")
-    fails(here, here.call("delete"), "no way into a Kubernetes cluster")
+    fails(here, here.call("delete"), "cannot connect to a Kubernetes cluster")
     (here.folder / "old").rename(here.folder / "kubeconfig")
     kubeconfig(here.folder / "kubeconfig", "http://127.0.0.1:9")
     fails(here, here.call("stop"), "Kubernetes does not answer at http://127.0.0.1:9")

@@ -83,7 +83,7 @@ def test_a_worker_in_another_image_says_so(fleet: KubernetesFleet) -> None:
     stage.runner.create(replace(placement(KEY), image=BUNDLE.pinned))
     facts = stage.ended()
     assert facts.cause is Cause.SETUP
-    assert f"this container is of {BUNDLE.pinned}, and the job comes in {other.pinned}" in facts.message
+    assert f"this container has the image {BUNDLE.pinned}, but the job needs {other.pinned}" in facts.message
 
 
 def replace_digest(digest: str) -> BundleRef:

@@ -57,7 +57,7 @@ def test_a_dry_run_prints_the_manifest_beside_the_spec(tmp_path: Path) -> None:
     spec, said = dry(tmp_path, SETTINGS, *words, *NEVER)
     assert spec["command"] == ["never", "run"]
     head, _, text = said.stderr.partition("\n")
-    assert head == "the runner kubernetes would ask for:"
+    assert head == "the runner kubernetes would send:"
     body = json.loads(text)
     assert complaints(body) == []
     job = body["spec"]["replicatedJobs"][0]["template"]["spec"]
@@ -84,6 +84,6 @@ def test_a_dry_run_needs_no_runner(tmp_path: Path, settings: str, told: str) -> 
 def test_a_script_of_slurms_is_shown_too(tmp_path: Path) -> None:
     settings = 'runners = ["slurm", "kubernetes"]\n[placing]\ncpu = "slurm"\n[runner_options.slurm]\npartition = "long"'
     _, said = dry(tmp_path, settings, "--bundler_type=none", *NEVER)
-    assert said.stderr.startswith("the runner slurm would ask for:\nsbatch --parsable")
+    assert said.stderr.startswith("the runner slurm would send:\nsbatch --parsable")
     assert "--partition=long" in said.stderr
     assert said.stderr.endswith("exit $code\nEOF\n")

@@ -64,7 +64,7 @@ def key(number: int) -> AttemptKey:
 def test_what_cannot_be_scheduled_says_so_and_is_not_seen(make: Make) -> None:
     fleet = make()
     fleet.runner.create(placement(KEY, workers=2))
-    assert fleet.runner.waiting()[KEY] == "the cluster has yet to make its pods"
+    assert fleet.runner.waiting()[KEY] == "the cluster has not created its pods yet"
     assert [machine.seen for machine in fleet.runner.list()] == [False, False]
     said = fleet.runner.waiting()[KEY]
     assert said.startswith("worker 0: Unschedulable: 0/1 nodes are available")
@@ -169,7 +169,7 @@ def test_a_name_that_others_have_is_told(make: Make) -> None:
     fleet.runner.create(placement(KEY))
     (row,) = fleet.cluster.store.of("JobSet")
     row["metadata"]["labels"].clear()
-    with pytest.raises(RunnerError, match="none of ours"):
+    with pytest.raises(RunnerError, match="was not created by this bastion"):
         fleet.again().create(placement(KEY))
 
 

@@ -51,11 +51,11 @@ def reason(fleet: KubernetesFleet, key: AttemptKey = KEY) -> str:
 @pytest.mark.parametrize(
     ("code", "message", "advice"),
     [
-        (403, "exceeded quota: team, requested: count/jobsets=1, used: 5, limited: 5", "; wait for others to end"),
+        (403, "exceeded quota: team, requested: count/jobsets=1, used: 5, limited: 5", "; wait until other pods end"),
         (400, 'admission webhook "policy.example" denied the request: no team label', ""),
         (422, 'JobSet "x" is invalid: spec.template.spec.containers[0].image: Required value', ""),
-        (404, 'namespaces "ml" not found', "; have an admin of the cluster make it"),
-        (403, 'jobsets is forbidden: User "u" cannot create resource "jobsets"', "; have an admin of the cluster give"),
+        (404, 'namespaces "ml" not found', "; ask an admin of the cluster to create it"),
+        (403, 'jobsets is forbidden: User "u" cannot create resource "jobsets"', "; ask an admin of the cluster for"),
     ],
 )
 def test_what_is_refused_says_why_and_is_asked_for_again_in_a_minute(
@@ -97,7 +97,7 @@ def test_pods_that_the_cluster_does_not_make_say_why(
     fleet = make(jobset=jobset)
     fleet.cluster.refuse_pods(said)
     fleet.runner.create(placement(KEY, workers=2))
-    assert reason(fleet) == "the cluster has yet to make its pods"
+    assert reason(fleet) == "the cluster has not created its pods yet"
     clock.now += LATE_S
     assert reason(fleet) == f"the cluster refuses its pods: {told}"
     asked = fleet.client.asked
@@ -115,7 +115,7 @@ def test_events_that_may_not_be_read_are_in_nobodys_way(make: Make, clock: NoClo
     fleet.runner.create(placement(KEY))
     fleet.runner.list()
     clock.now += LATE_S
-    assert reason(fleet) == "the cluster has yet to make its pods"
+    assert reason(fleet) == "the cluster has not created its pods yet"
 
 
 def test_a_cluster_that_is_away_for_ten_minutes_costs_nobody_anything(make: Make, clock: NoClock) -> None:
@@ -201,7 +201,7 @@ def test_a_gang_that_loses_a_pod_before_it_began_is_made_anew(make: Make) -> Non
     first, second = fleet.runner.list()
     fleet.cluster.evict(second.id.split("/")[0])
     assert [one.id for one in fleet.runner.list()] == [first.id]
-    with pytest.raises(NotReady, match="made anew"):
+    with pytest.raises(NotReady, match="created again"):
         fleet.runner.create(placement(KEY, workers=2))
     assert list(fleet.runner.list()) == []
     fleet.runner.create(placement(KEY, workers=2))

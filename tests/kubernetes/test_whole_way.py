@@ -94,7 +94,7 @@ def test_no_way_in_is_told(text: str | None, context: str, tmp_path: Path, monke
     file = tmp_path / "k"
     if text is not None:
         file.write_text(text)
-    with pytest.raises(RunnerError, match=r"no way into a Kubernetes cluster: .*; set kubeconfig and context"):
+    with pytest.raises(RunnerError, match=r"cannot connect to a Kubernetes cluster: .*; set kubeconfig and context"):
         log_in(str(file), context)
 
 

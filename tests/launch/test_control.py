@@ -42,7 +42,7 @@ def test_a_running_job_is_said_to_run_on(town: Asked) -> None:
     job = town.submits()
     town.ticks()
     town.runs(job)
-    assert "what runs of it goes on, and is not started again until its release" in town.launch("hold", "j").err
+    assert "its running attempts continue, but do not start again before the release" in town.launch("hold", "j").err
     town.ticks()
     shown = town.launch("show", "j", "--json").json
     assert (shown["state"], shown["reason"][:28]) == ("RUNNING", "runs on, and is not started ")
@@ -129,7 +129,7 @@ def test_a_new_command_brings_its_code_and_the_next_attempt_runs_it(
     key = town.runs(job)
     said = town.launch("update", "j", "--", "python", "train.py", "--steps=3")
     assert said.code == 0
-    assert "the next attempt begins at once on what it held" in said.err
+    assert "the next one starts at once on the same resources" in said.err
     town.ticks(2)
     town.ends(key, Cause.UPDATED, 143)
     shown = town.launch("show", "j", "--json").json
@@ -141,13 +141,13 @@ def test_a_new_command_brings_its_code_and_the_next_attempt_runs_it(
 @pytest.mark.parametrize(
     ("argv", "code", "told"),
     [
-        (("update", "j"), 2, "nothing is to be changed"),
+        (("update", "j"), 2, "no change is given"),
         (("update", "j", "--priority=9"), 1, "priority is 9; use 1 to 5"),
         (("update", "j", "--priority=high"), 2, "use a whole number"),
         (("update", "j", "--grace=soon"), 2, "--grace is 'soon'"),
         (("update", "j", "--grace=none"), 2, "--grace is 'none'"),
         (("update", "j", "--time_limit=5m"), 1, "its worker goes by the time limit it began with"),
-        (("update", "j", "--bundler_type=none"), 2, "code is bundled for a new command only"),
+        (("update", "j", "--bundler_type=none"), 2, "code is bundled only for a new command"),
         (("update", "j", "--bundler_type=zip", "--", "x"), 2, "--bundler_type is 'zip'"),
         (("update", "j", "--time_limti=5m"), 2, "did you mean --time_limit?"),
         (("top", "j"), 1, "does not wait"),

@@ -49,7 +49,7 @@ def test_a_dry_run_is_the_same_job_again(
     direct = spec_of(bench, "j")
     said = bench.launch(f"--spec={file}")
     assert (said.code, said.out) == (0, "j\n")
-    assert f"as alice, whom {file} names" in said.err
+    assert f"submitting as user alice, as {file} says" in said.err
     assert spec_of(bench, "j") == direct
 
 
@@ -99,12 +99,12 @@ def test_code_that_the_file_names_is_used_as_it_is_unless_flags_say_how(
 @pytest.mark.parametrize(
     ("text", "code", "told"),
     [
-        ('{"name": "j"}', 1, "has no command; say it there, or after --"),
+        ('{"name": "j"}', 1, "has no command; add one there, or after --"),
         ('{"comand": "x", "priority": 0}', 1, "did you mean command?; priority is 0"),
         ("{", 1, "is neither JSON nor TOML"),
         ('{"command": "x", "user": "mallory", "project": "nlp"}', 1, "mallory is not a member of nlp"),
         ('{"command": "x", "user": "alice", "resources": {"v4": 99}}', 1, "the pool holds v4=8"),
-        (None, 1, "No such file"),
+        (None, 1, "no such file"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_and_nothing_is_written(

@@ -78,7 +78,7 @@ def test_somebody_elses_among_them_stops_none(town: Asked) -> None:
     ("argv", "code", "told"),
     [
         (["sweep-*"], 2, "stop 3 jobs (sweep-1-"),
-        (["other", "sweep-1"], 2, "say --yes to do it without being asked"),
+        (["other", "sweep-1"], 2, "use --yes to do it without a question"),
         (["-s", "pending"], 2, "stop 3 jobs"),
         ([], 2, "no job is named"),
         (["--all"], 2, "no job is named"),

@@ -141,7 +141,7 @@ def test_a_store_that_does_not_answer_is_told_once_and_asked_again() -> None:
 
     out, err = watched(world, silent, nothing, back, bucket=flaky)
 
-    assert err == "no answer; trying on\n"
+    assert err == "no answer; trying again\n"
     assert out.count("last") + out.count("never seen") == 2
 
 

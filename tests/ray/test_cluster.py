@@ -80,7 +80,7 @@ def test_a_cluster_is_a_job_with_addresses_until_it_is_taken_down(fleet: Fleet, 
 
     again = fleet.run("launch", "cluster", "up", "dev")
     assert again.returncode == 2
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
 
     until(lambda: fleet.ask("launch", "cluster", "details", "dev").get("answers"), "the dashboard")
     found = fleet.ask("launch", "cluster", "details", "dev")
@@ -141,7 +141,7 @@ def test_what_is_no_cluster_is_not_taken_down_as_one(fleet: Fleet) -> None:
     for action in ("down", "status", "details"):
         said = fleet.run("launch", "cluster", action, "plain")
         assert said.returncode == 102
-        assert "is a job and no cluster" in said.stderr
+        assert "is a job, not a cluster" in said.stderr
     shown = fleet.run("launch", "cluster", "up", "one", "--dry_run")
     assert "ray start --head" in shown.stdout
 

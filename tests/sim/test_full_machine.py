@@ -58,7 +58,7 @@ def test_what_a_full_disk_breaks_is_told_as_the_machines_failure(what: str) -> N
     facts = here.facts(0)
     assert facts is not None
     assert (facts.phase, facts.cause) == ("ended", Cause.LOST)
-    assert facts.message.startswith("no room is left on the machine: ")
+    assert facts.message.startswith("no disk space is left on the machine: ")
 
 
 def test_a_bundle_that_does_not_fit_is_no_bad_bundle() -> None:

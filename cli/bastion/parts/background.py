@@ -44,7 +44,7 @@ def come_up(place: BastionPlace, environ: Mapping[str, str], clock: Clock) -> No
             return
         clock.sleep(LOOK_S)
     _end(process)
-    raise BastionError(f"bastion {place.name} did not come up: {_last_words(log, start)} (all of it: {log})")
+    raise BastionError(f"bastion {place.name} did not start: {_last_words(log, start)} (full output: {log})")
 
 
 def _spawn(place: BastionPlace, log: Path) -> subprocess.Popen[bytes]:
@@ -103,4 +103,4 @@ def _last_words(log: Path, start: int) -> str:
     with log.open("rb") as file:
         file.seek(max(start, log.stat().st_size - _READ_MAX))
         lines = file.read().decode("utf-8", "replace").splitlines()
-    return " | ".join(lines[-LAST_LINES:]) or "it said nothing"
+    return " | ".join(lines[-LAST_LINES:]) or "it printed nothing"

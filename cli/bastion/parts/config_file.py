@@ -35,7 +35,7 @@ def checked(text: str) -> Config:
 
 def elsewhere(config: Config) -> list[str]:
     """Return warnings about settings that only the bastion's own machine can check."""
-    return list(unknown(config, ", and the bastion takes these settings only if it is installed where that runs"))
+    return list(unknown(config, "; the bastion accepts these settings only if it is installed on its own machine"))
 
 
 CONFIG_FILE = AdminFile(
@@ -47,7 +47,7 @@ CONFIG_FILE = AdminFile(
     affected=affected,
     warnings=elsewhere,
     outline=render(Config()),
-    done="in force within 10 s; capacity, runners and google from the bastion's next start",
+    done="in force within 10 s; changes to capacity, runners and google take effect after a restart",
 )
 
 
@@ -76,7 +76,7 @@ def changed(text: str, said: Mapping[str, Any]) -> str:
         for table in tables:
             inner, old = inner.setdefault(table, {}), _table(old.get(table))
             if not isinstance(inner, dict):
-                raise UsageError(f"{key} is set, and {table} as a whole; name one of them")
+                raise UsageError(f"{key} and the whole table {table} are both set; leave one out")
         inner[entry] = _in_place_of(_table(old.get(entry)), value)
     return amended(text, change)
 

@@ -31,7 +31,7 @@ def list_all(call: Call[ConfigOptions]) -> int:
     heads = ("ACTIVE", "PROFILE", *(key.upper() for key in keys))
     call.output.say("\n".join(table(heads, rows, width=call.output.width)))
     if other := call.environ.get("BASTION_PROFILE"):
-        call.output.note(f"BASTION_PROFILE chooses {other} here")
+        call.output.note(f"BASTION_PROFILE is set, so this shell uses profile {other}")
     return DONE
 
 
@@ -47,12 +47,10 @@ def add(call: Call[ConfigOptions], name: str) -> int:
     known = checked_name(name) in before.named
     said = {key: call.options.values[key] for key in KEYS if call.options.values[key]}
     if not said and not known:
-        raise BastionError(
-            f"profile {name} would say nothing; add --bucket=URL, --bastion=NAME, --project_id, --user_id"
-        )
+        raise BastionError(f"profile {name} would be empty; add --bucket=URL, --bastion=NAME, --project_id, --user_id")
     active = {"active": name} if not before.active else {}
     after = store(call.environ, {**active, "profiles": {name: said}})
-    verb = "is changed" if known else "is there"
+    verb = "is changed" if known else "is created"
     use = " and active" if after.active == name else f"; use it with bastion config activate {name}"
     return _done(call, after, f"profile {name} {verb}{use}")
 

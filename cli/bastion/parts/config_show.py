@@ -34,8 +34,8 @@ def show(call: Call[Options]) -> int:
 
 
 def _values(values: dict[str, Setting]) -> list[str]:
-    heading = "What this call goes by:"
-    missing = Setting("-", "nobody says it")
+    heading = "Values that this call uses:"
+    missing = Setting("-", "not set")
     found = {key: values.get(key, missing) for key in KEYS if key in USUAL or key in values}
     width = max(len(each.value) for each in found.values())
     return [heading, *(f"  {key:<10}  {each.value:<{width}}  {each.source}" for key, each in found.items())]

@@ -113,9 +113,7 @@ class Examination:
             found = config.parse(text)
         except BastionError as error:
             return health_checks.file("config", f"{error}.", "the last good one"), ()
-        return health_checks.file(
-            "config", "", f"makes sense; admins: {', '.join(found.admins) or 'none'}"
-        ), found.admins
+        return health_checks.file("config", "", f"valid; admins: {', '.join(found.admins) or 'none'}"), found.admins
 
     def _quota(self, text: bytes | str | None, state: State | None) -> Check:
         if not isinstance(text, bytes):
@@ -127,7 +125,7 @@ class Examination:
             found = parse_quota(text.decode())
         except (QuotaError, UnicodeDecodeError) as error:
             return health_checks.file("quota", f"{error}.", force)
-        return health_checks.file("quota", "", f"makes sense; projects: {len(found.members)}")
+        return health_checks.file("quota", "", f"valid; projects: {len(found.members)}")
 
     def _status(self, text: bytes | str | None) -> Status | None:
         return decode(text, Status, layout.STATUS) if isinstance(text, bytes) else None

@@ -17,7 +17,7 @@ from bastion.model.interfaces import Bucket
 from bastion.stores.gcs import GcsBucket
 from bastion.stores.routed import url_of
 
-_NOT_OURS = "not examined: rights are a matter of the store's own policies; see docs/security.md"
+_NOT_OURS = "not examined: the store's own policies decide about rights; see docs/security.md"
 
 
 def checks(bucket: Bucket, *, admin: bool) -> list[Check]:
@@ -49,7 +49,7 @@ def _google(place: str, homes: Iterable[str], *, admin: bool) -> tuple[BucketPar
         policy, settings = store.rights()
         return BucketPart(bucket_rights.read(name, policy, settings), f"{below}/", tuple(homes)), []
     except ObjectNotFound:
-        return None, [Check(HealthLevel.OK, title, "not examined: this store tells nothing of them")]
+        return None, [Check(HealthLevel.OK, title, "not examined: this store does not report rights")]
     except AccessDenied:
         return None, [_own(store, title, admin=admin)]
     except BucketError as error:
@@ -63,15 +63,15 @@ def _own(store: Any, title: str, *, admin: bool) -> Check:
 
     What we may do everywhere, others like us may do as well.
     """
-    unseen = "not examined: only who may read the bucket's policy sees them; have an admin run bastion doctor"
+    unseen = "not examined: you may not read the bucket's policy; ask an admin to run bastion doctor"
     try:
         held = [right for right in store.held((CREATE, DELETE)) if right in (CREATE, DELETE)]
     except (BucketError, ObjectNotFound):
         held = []
     if held and not admin:
         verbs = " and ".join(right.rpartition(".")[2] for right in held)
-        found = f"you may {verbs} everywhere in it, and are no admin"
-        return Check(HealthLevel.FAILED, title, found, f"have that right confined; {bucket_rights.SEE}")
+        found = f"you may {verbs} everywhere in it, but you are no admin"
+        return Check(HealthLevel.FAILED, title, found, f"ask an admin to limit that right; {bucket_rights.SEE}")
     return Check(HealthLevel.OK, title, unseen)
 
 

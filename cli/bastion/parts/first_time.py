@@ -70,11 +70,11 @@ def engine_of(call: Call[CreateOptions]) -> str:
     runner = call.options.runner or ""
     for engine, flag in ENGINES.items():
         if call.options.values[flag] and runner != engine:
-            raise UsageError(f"--{flag} goes with --runner={engine}; add it, or leave --{flag} out")
+            raise UsageError(f"--{flag} needs --runner={engine}; add it, or leave --{flag} out")
     if runner and runner not in RUNNERS:
         raise UsageError(f"--runner is {runner[:64]!r}; use {', '.join(RUNNERS)}")
     if runner and call.options.local:
-        raise UsageError(f"--local and --runner={runner} are two fleets; say one, and add the other to `runners` later")
+        raise UsageError(f"--local and --runner={runner} are two fleets; leave one out, and add it to `runners` later")
     return runner if runner in ENGINES else ""
 
 
@@ -115,7 +115,7 @@ def keep(call: Call[CreateOptions], place: BastionPlace, chosen: ChosenDefaults)
     name = re.sub(r"[^A-Za-z0-9_-]", "-", place.name)
     said = {"bucket": place.root.url, "bastion": place.name}
     if name in known.named and dict(known.named[name].values) != said:
-        return [f"profile {name} says something else and stays as it is; use {' '.join(place.flags())}"]
+        return [f"profile {name} has other values and stays as it is; use {' '.join(place.flags())}"]
     active = {} if known.active else {"active": name}
     store(call.environ, {**active, "profiles": {name: said}})
     if known.active and known.active != name:
@@ -129,7 +129,7 @@ def keep_for_all(call: Call[CreateOptions], place: BastionPlace) -> str:
     file = profiles_path_for_all(call.environ)
     known, said = profiles_for_all(call.environ), {"bucket": place.root.url, "bastion": place.name}
     if known.active and dict(known.named.get(known.active, Profile()).values) != said:
-        return f"{file} names another bastion and stays as it is; its users say {' '.join(place.flags())}"
+        return f"{file} names another bastion and stays as it is; to use this one, add {' '.join(place.flags())}"
     store_for_all(call.environ, {"active": name, "profiles": {name: said}})
     return f"profile {name} is active for every account of this machine ({file}): launch needs no flags"
 

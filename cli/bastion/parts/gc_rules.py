@@ -32,7 +32,7 @@ def _of_one(
 ) -> dict[str, Any]:
     scheme, _, rest = url.partition("://")
     if scheme not in DIALECTS:
-        raise UsageError(f"{url} knows no lifecycle rules of ours; run bastion gc there now and then")
+        raise UsageError(f"Bastion can set no lifecycle rules in {url}; run bastion gc from time to time")
     into_words, into_file, command = DIALECTS[scheme]
     name = rest.split("/", 1)[0]
     store = open_ruled(scheme, name)
@@ -47,7 +47,7 @@ def _of_one(
     if applying and not call.output.json:
         call.output.say(f"{scheme}://{name}: {len(words)} rules are in force")
     elif not call.output.json:
-        call.output.note(f"for {scheme}://{name}; it replaces all rules of the bucket: {told}")
+        call.output.note(f"to apply these rules to {scheme}://{name} and replace all others there: {told}")
         call.output.data(into_file(words))
     return {"bucket": f"{scheme}://{name}", "command": told, **into_file(words)}
 

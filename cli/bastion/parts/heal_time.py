@@ -36,15 +36,15 @@ def run(call: Call[RecoverOptions]) -> int:
     place, user = known_place_of(call), user_of(call)
     check_admin(place, user)
     if not has_ended(place):
-        raise BastionError(f"bastion {place.name} may be at work; end it first with bastion stop")
+        raise BastionError(f"bastion {place.name} may be running; stop it first: bastion stop")
     now, folder_s = _now(place)
     state = recover.load(place.bucket, ThreadTasks().map)
     if not clocks.ahead(state.now, now) and folder_s <= OFF_MAX_S:
-        return _tell(call, place, [], "the journal's time is not ahead of the store's: nothing is to be done")
+        return _tell(call, place, [], "the journal's time is not ahead of the store's: there is nothing to do")
     early = list(_done(place, now))
     ahead = short((state.now - now).total_seconds()) if state.now and state.now > now else "not"
     if not call.output.json:
-        lines = [f"the journal's time is {ahead} ahead", *(f"by that  {line}" for line in early)]
+        lines = [f"the journal's time is {ahead} ahead", *(f"effect   {line}" for line in early)]
         call.output.say("\n".join(plain(line) for line in lines))
     agree(call, f"set it back to {now:%Y-%m-%dT%H:%M:%SZ}?")
     if isinstance(place.root, LocalBucket):
@@ -52,7 +52,7 @@ def run(call: Call[RecoverOptions]) -> int:
     if clocks.ahead(state.now, now):
         _append(place, state, user, now)
     return _tell(
-        call, place, early, "the time is healed; what was done by the wrong one stays: see what to submit again"
+        call, place, early, "the time is corrected; effects of the wrong time stay: check which jobs to submit again"
     )
 
 
@@ -94,7 +94,7 @@ def _append(place: BastionPlace, state: State, user: str, now: datetime) -> None
         journal.commit()
     except LeadershipLost as deposed:
         raise BastionError(
-            "a bastion is at work meanwhile; nothing was healed: end it first with bastion stop"
+            "a bastion started meanwhile, so nothing was corrected; stop it first: bastion stop"
         ) from deposed
 
 

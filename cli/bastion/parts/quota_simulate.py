@@ -60,7 +60,7 @@ def run(call: Call[QuotaOptions], path: Path) -> int:
     with call.output.progress("reading the journal"):
         state, story = _story(call, place, pace, kind)
     if not story.arrivals:
-        raise BastionError("nothing ran that could be simulated; look further back with --since, or name a --trace")
+        raise BastionError("no job ran that could be simulated; look further back with --since, or use --trace=FILE")
     runs: dict[str, SimulatedRun] = {}
     for name, quota in zip(NAMES, (_present(place, state), proposed), strict=True):
         scene = RunSettings(
@@ -94,7 +94,7 @@ def _story(call: Call[QuotaOptions], place: BastionPlace, pace: WorkPace, kind: 
     trace, at_once, holes = call.options.trace, ThreadTasks().map, Gaps()
     if trace:
         if "since" in call.given:
-            raise UsageError("--since is of the journal, and --trace replaces it; leave one out")
+            raise UsageError("--since selects jobs of the journal, and --trace replaces the journal; leave one out")
         return journal_reader.load(place.bucket, at_once, holes), _Story(
             read_trace(Path(trace), kind), {"trace": trace}
         )
@@ -104,9 +104,9 @@ def _story(call: Call[QuotaOptions], place: BastionPlace, pace: WorkPace, kind: 
     replay.close(min(now, _last_known(state, place.status()) or now))
     notes = []
     if replay.unfinished:
-        notes.append(f"{replay.unfinished} tasks still run; they count with what they ran so far")
+        notes.append(f"{replay.unfinished} tasks still run; they count with their running time so far")
     if replay.unknown:
-        notes.append(f"{replay.unknown} jobs never ran, and nobody knows for how long they would; left out")
+        notes.append(f"{replay.unknown} jobs are left out: they never ran, so their running time is not known")
     source = {"since": rfc3339(since), "unfinished_tasks": replay.unfinished, "jobs_that_never_ran": replay.unknown}
     return state, _Story(replay.arrivals, source, notes, holes.found)
 

@@ -103,5 +103,5 @@ def notes(names: Sequence[str], reports: Sequence[SimulationReport]) -> list[str
             f"{name}: {number} jobs {LEFT_OUT[why]}; left out" for why, number in report.left_out.items() if number
         ]
         if report.unfinished:
-            found.append(f"{name}: {report.unfinished} jobs never ended, for the policy never starts them")
+            found.append(f"{name}: {report.unfinished} jobs never ended, because the policy never starts them")
     return found

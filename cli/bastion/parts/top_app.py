@@ -197,7 +197,7 @@ class TopApp(App[int]):
             if end.error is None:
                 self.board, self._problem = end.result, ""
             elif isinstance(end.error, BastionError | OSError):
-                self._problem = f"{end.error}; trying on"
+                self._problem = f"{end.error}; trying again"
             else:
                 raise end.error
             self._draw()
@@ -250,7 +250,7 @@ class TopApp(App[int]):
             self.push_screen(self._page, self._page_closed)
             self.call_after_refresh(self._draw_page)
         elif self._page is not None and self._page.is_mounted:
-            self._page.tell(self.board.why or ["this job has gone"])
+            self._page.tell(self.board.why or ["this job is gone"])
 
     def _page_closed(self, _: None) -> None:
         self._page, self._asked = None, replace(self._asked, job="")

@@ -79,7 +79,7 @@ class LocalWorkers:
             self._hear()
             self._see_ends()
             if asked.times and not self._stopped:
-                self._call.output.note(f"stopping, within {self._grace_s:g} s; once more, and it is killed")
+                self._call.output.note(f"stopping within {self._grace_s:g} s; a second signal kills it")
                 self._stop(Cause.CANCELLED, "stopped by a signal")
             if asked.times > 1:
                 self._kill()
@@ -171,7 +171,7 @@ class LocalWorkers:
                 said = untrusted.tail(self._folder / f"worker-{number}" / "worker.log", _SAID_BYTES).decode(
                     "utf-8", "replace"
                 )
-                self._call.output.note(f"worker {number} fell: {' | '.join(said.splitlines()[-5:])}")
+                self._call.output.note(f"worker {number} crashed: {' | '.join(said.splitlines()[-5:])}")
 
 
 def _family(pid: int) -> list[psutil.Process]:

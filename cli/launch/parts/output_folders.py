@@ -39,12 +39,12 @@ def check_shape(call: Call[Options], spec: JobSpec, home: str) -> None:
         return  # the job may have the right to list this folder, even if this user has not
     if spec.count == 1 and is_of_array and not is_of_plain:
         raise UsageError(
-            f"{folder} is the folder of an array, and a plain job finds no checkpoint there; use "
-            f"--output_dir={folder}/0 for that of task 0, or --count"
+            f"{folder} is the folder of an array, where a plain job finds no checkpoint; use "
+            f"--output_dir={folder}/0 for the folder of task 0, or --count"
         )
     if spec.count > 1 and is_of_plain and not is_of_array:
         raise UsageError(
-            f"{folder} is the folder of a plain job, and the tasks of an array find no checkpoint there; use another "
+            f"{folder} is the folder of a plain job, where the tasks of an array find no checkpoint; use another "
             "folder, or --count=1"
         )
 
@@ -66,7 +66,7 @@ def resumed(
     has not ended, or if there is no checkpoint to go on from.
     """
     if "output_dir" in call.given:
-        raise UsageError(f"--resume goes on in the output folder of {found.id}; leave out --output_dir, or --resume")
+        raise UsageError(f"--resume uses the output folder of {found.id}; leave out --output_dir, or --resume")
     if found.job is None or not ended(found.job, None):
         raise UsageError(
             f"{found.id} has not ended, and two jobs must not write the same checkpoints; launch stop {found.id} first"
@@ -79,9 +79,9 @@ def resumed(
         if newest is None:
             raise UsageError(f"{found.id} left no checkpoint in {where}; launch rerun {found.id} starts from zero")
         age = f", saved {short((desk.clock.wall() - newest.modified).total_seconds())} ago" if newest.modified else ""
-        call.output.note(f"goes on from {where}/{newest.name}{age}")
+        call.output.note(f"continues from {where}/{newest.name}{age}")
     else:
-        call.output.note(f"goes on in {where}, which this machine cannot look into")
+        call.output.note(f"continues in {where}, which this machine cannot read")
     return {"output_dir": output, "checkpoint_dir": before.checkpoint_dir}
 
 

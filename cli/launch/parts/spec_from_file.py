@@ -26,9 +26,9 @@ def spec_file(call: Call[SubmitOptions], home: str) -> Fields:
     except SpecError as error:
         raise SpecError(f"{'standard input' if name == STDIN else name}: {error}") from error
     if not call.after and "command" not in fields:
-        raise SpecError(f"{name} has no command; say it there, or after --")
+        raise SpecError(f"{name} has no command; add one there, or after --")
     if "user" in fields and "user_id" not in call.given:
-        call.output.note(f"as {fields['user']}, whom {name} names")
+        call.output.note(f"submitting as user {fields['user']}, as {name} says")
     return fields
 
 

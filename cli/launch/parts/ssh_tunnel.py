@@ -49,10 +49,10 @@ def forwards(texts: Sequence[str]) -> list[PortForward]:
     ports = [one.here for one in found]
     if twice := [port for port in ports if ports.count(port) > 1]:
         raise UsageError(
-            f"--forward says port {twice[0]} of this computer twice; give each its own, as in 8081:{twice[0]}"
+            f"--forward names port {twice[0]} of this computer twice; use a different port for each, as in 8081:{twice[0]}"
         )
     if len(found) > FORWARDS_MAX:
-        raise UsageError(f"--forward is said {len(found)} times; {FORWARDS_MAX} are the most")
+        raise UsageError(f"--forward is given {len(found)} times; use it at most {FORWARDS_MAX} times")
     return found
 
 
@@ -75,7 +75,7 @@ def gcloud(
     kind = (_slice(found["name"], found["host"]) if runner == TPU else ["ssh", found["name"]]) if found else []
     if not found or not kind:
         raise BastionError(
-            f"its worker says that it is on {machine[:100]!r}, which is no machine of ours; see launch why"
+            f"the worker reports the machine {machine[:100]!r}, which is no machine of Bastion; see launch why"
         )
     where = [f"--zone={found['zone']}", f"--project={project}", "--tunnel-through-iap"]
     told = [f"--command={shlex.join(command)}"] if command else []

@@ -85,9 +85,9 @@ class GoogleApi:
             page = self.call(method, **parameters, **({"pageToken": token} if token else {}))
             unread = [*page.get("unreachable", []), *page.get("unreachables", [])]
             if unread:
-                said = "is all of it" if not token else "of it"
+                which = "the other items there" if token else "the items there"
                 raise _Passing(
-                    f"{_what(method, parameters)}: {', '.join(map(str, unread))} did not answer; what {said} is not known"
+                    f"{_what(method, parameters)}: {', '.join(map(str, unread))} did not answer; {which} are not known"
                 )
             found = page.get(items, [])
             yield from found.items() if isinstance(found, dict) else found
@@ -96,7 +96,7 @@ class GoogleApi:
                 return
             if token == before:  # it would never end
                 break
-        raise _Passing(f"{_what(method, parameters)}: its pages do not end; the rest is not known")
+        raise _Passing(f"{_what(method, parameters)}: the listing does not end; the rest is not known")
 
     def rest(self, seconds: float) -> None:
         """Let time pass between two questions about the same thing."""
@@ -120,9 +120,7 @@ class GoogleApi:
             before = self._tokens.get(name) or rate.full(quota, now)
             after, wait = rate.take(before, quota, now)
             if wait > self._patience_s:
-                raise RateLimited(
-                    f"{what}: {quota} requests a minute are Google's limit; in {wait:.0f} s it is this one's turn"
-                )
+                raise RateLimited(f"{what}: Google allows {quota} requests a minute; this one is sent in {wait:.0f} s")
             self._tokens[name] = after
         if wait > 0:
             self._clock.sleep(wait)

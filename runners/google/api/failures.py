@@ -144,36 +144,36 @@ def failure(refusal: Refusal, what: str, *, who: str = "", project: str = "") ->
     said = refusal.said.rstrip(".")
     match refusal.status:
         case "STOCK":
-            return Stockout(f"{what}: none is left there now ({said}); wait, or add a zone to [google] zones")
+            return Stockout(f"{what}: no capacity there now ({said}); wait, or add a zone to [google] zones")
         case "QUOTA":
             page = f"https://console.cloud.google.com/iam-admin/quotas?project={project}"
             return QuotaExhausted(
                 f"{what}: the quota of project {project or '?'} is used up ({said}); ask for more: {page}"
             )
         case "RATE":
-            return RateLimited(f"{what}: more requests than Google allows in a minute ({said}); it is asked again")
+            return RateLimited(f"{what}: more requests than Google allows in a minute ({said}); Bastion tries again")
         case "UNAUTHENTICATED":
             return login_failure(what, said, who)
         case "PERMISSION_DENIED":
             return PermissionMissing(f"{what}: {_right(refusal, who, project)}")
         case "NOT_FOUND":
-            return ResourceNotFound(f"{what}: it is not there ({said})")
+            return ResourceNotFound(f"{what}: it does not exist ({said})")
         case "ALREADY_EXISTS":
-            return ResourceExists(f"{what}: it is there already ({said})")
+            return ResourceExists(f"{what}: it exists already ({said})")
         case "UNAVAILABLE" | "ABORTED":
-            return GoogleError(f"{what}: {said}; it is asked again")
-    return InvalidCall(f"{what}: {said}; asking again cannot help")
+            return GoogleError(f"{what}: {said}; Bastion tries again")
+    return InvalidCall(f"{what}: {said}; a retry cannot help")
 
 
 def login_failure(what: str, said: str, who: str) -> CredentialsMissing:
     """Return the error for credentials that are missing, or that Google does not accept any more."""
     if who.endswith(".gserviceaccount.com"):
         return CredentialsMissing(
-            f"{what}: {who} cannot log in any more ({said}); see that this service account is there and enabled"
+            f"{what}: {who} cannot log in any more ({said}); check that this service account exists and is enabled"
         )
     whose = f"the login of {who}" if who else "the login"
     return CredentialsMissing(
-        f"{what}: {whose} is not there or has expired ({said}); run: gcloud auth application-default login"
+        f"{what}: {whose} is missing or has expired ({said}); run: gcloud auth application-default login"
     )
 
 
@@ -187,7 +187,9 @@ def _right(refusal: Refusal, who: str, project: str) -> str:
     whom = who or "our account"
     if refusal.reason == "SERVICE_DISABLED":
         service = refusal.about.get("service", "this API")
-        return f"{service} is off in project {project}; run: gcloud services enable {service} --project={project}"
+        return (
+            f"{service} is not enabled in project {project}; run: gcloud services enable {service} --project={project}"
+        )
     found = _PERMISSION.search(refusal.said)
     permission = refusal.about.get("permission") or (found and (found[1] or found[2])) or ""
     on = _RESOURCE.search(refusal.said)

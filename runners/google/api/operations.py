@@ -26,7 +26,7 @@ def finish(google: Google, service: str, operation: Answer, /, **where: Any) -> 
             break
         operation = _ask(google, service, operation, where)
     else:
-        raise GoogleError(f"the operation {operation.get('name')} does not end; see it in Google's console")
+        raise GoogleError(f"the operation {operation.get('name')} does not end; look at it in Google's console")
     if error := operation.get("error"):
         refusal = failures.of_compute(error) if service == "compute" else failures.of_status(error)
         what = f"{operation.get('operationType', service)} {str(operation.get('targetLink', '')).rpartition('/')[2]}"

@@ -81,7 +81,7 @@ def service(name: str) -> ApiService:
     https outside of this machine and its private network.
     """
     if name not in VERSIONS:
-        raise InvalidCall(f"there is no Google service {name!r} that is asked; these are: {', '.join(VERSIONS)}")
+        raise InvalidCall(f"Bastion uses no Google service {name!r}; it uses: {', '.join(VERSIONS)}")
     try:
         from googleapiclient.discovery import build_from_document
         from googleapiclient.discovery_cache import get_static_doc
@@ -95,7 +95,7 @@ def service(name: str) -> ApiService:
         endpoint = endpoint.rstrip("/") + "/" + document["servicePath"]
     if endpoint.startswith("http://") and not _is_near(endpoint):
         raise UsageError(
-            f"{OVERRIDES}{name.upper()} is {endpoint!r}: without https only this machine or its network is asked"
+            f"{OVERRIDES}{name.upper()} is {endpoint!r}: without https it must be on this machine or in its network"
         )
     import httplib2
 

@@ -77,7 +77,7 @@ def items_of(parts: Iterable[tuple[str, Mapping[str, Any]]], kind: str) -> Itera
     for scope, part in parts:
         code = part.get("warning", {}).get("code", "NO_RESULTS_ON_PAGE")
         if code == "UNREACHABLE":
-            raise RunnerError(f"{scope} did not answer what {kind} it has; it is asked again")
+            raise RunnerError(f"{scope} did not list its {kind}; the next listing asks again")
         place = scope.rpartition("/")[2]
         for row in part.get(kind, ()):
             yield place, row

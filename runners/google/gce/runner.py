@@ -55,7 +55,7 @@ class GceRunner(GoogleRunner):
             self._clear(self._listed.by_key[key], wish)
             return
         if not self.context.settings.zones:
-            raise RunnerError("zones of [google] in config.toml is empty; name some, as us-central1-a")
+            raise RunnerError("zones of [google] in config.toml is empty; add zones, as us-central1-a")
         busy = self._listed.zones_of(key)
         self._asking.in_turn(
             key, str(wish), self.context.settings.zones, busy, lambda zone: self._send(zone, placement, wish)
@@ -106,7 +106,7 @@ class GceRunner(GoogleRunner):
         """Ask one zone. Raises `GoogleError`, and `NotReady` while a gang's placement policy is being made."""
         mark, name = self.context.mark(placement), names.name(self.context.scope, placement.key)
         if wish.policy and not self._nearness.ready(zone, name, mark, self._listed):
-            raise NotReady(f"{wish} in {zone}: their placement is made before them")
+            raise NotReady(f"{wish} in {zone}: their placement policy is created first")
         metadata = self.context.birth(placement.key, render.machine(zone, mark.nonce))
         body = render.body(self.context.settings, zone, name, mark, wish, metadata)
         return self.context.google.call(
@@ -124,7 +124,9 @@ class GceRunner(GoogleRunner):
             for vm in vms:
                 self._removal.ask(vm.host)
         elif MachineExistence.UNREACHABLE in sights:
-            raise NotReady(f"{wish} in {vms[0].host.zone}: {missing[0].name} is missing; it is looked for once more")
+            raise NotReady(
+                f"{wish} in {vms[0].host.zone}: {missing[0].name} is missing; Bastion looks for it once more"
+            )
 
     def _found(self, host: GoogleHost) -> Existence | None:
         """Return what has a host's name; None if nothing has. Raises `GoogleError`."""

@@ -89,16 +89,18 @@ def check(host: BastionVm) -> None:
     """Raise `UsageError` if this VM cannot be made, with every complaint."""
     wrong = [*faults_of_google(host.google)]
     if not host.project:
-        wrong.append("no project is said; use --gcp_project=PROJECT")
+        wrong.append("no project is given; use --gcp_project=PROJECT")
     if not _IMAGE.fullmatch(host.image):
         wrong.append(
             f"the bastion's image is {host.image[:200]!r}; build it from the repository's Dockerfile (target bastion), push it, "
-            "and say --image=REGION-docker.pkg.dev/PROJECT/REPOSITORY/bastion@sha256:..."
+            "and use --image=REGION-docker.pkg.dev/PROJECT/REPOSITORY/bastion@sha256:..."
         )
     if not _MACHINE.fullmatch(host.machine_type):
         wrong.append(f"machine_type is {host.machine_type[:60]!r}; use one of Compute Engine's, as in {MACHINE_TYPE}")
     if not host.url.startswith("gs://"):
-        wrong.append(f"the bucket is {host.url[:200]}, and a bastion in Google's cloud has its bucket there: gs://NAME")
+        wrong.append(
+            f"the bucket is {host.url[:200]}, but a bastion in Google Cloud needs a bucket there; use gs://NAME"
+        )
     if wrong:
         raise UsageError("; ".join(wrong))
 

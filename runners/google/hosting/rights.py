@@ -13,73 +13,73 @@ APIS = {
     "storage.googleapis.com": "the bucket",
     "compute.googleapis.com": "the bastion's VM, and GPU machines",
     "iam.googleapis.com": "the accounts of the bastion and of its machines",
-    "cloudresourcemanager.googleapis.com": "what these accounts may do",
+    "cloudresourcemanager.googleapis.com": "the rights of these accounts",
     "tpu.googleapis.com": "TPU slices (runner tpu)",
 }
 """The APIs that have to be switched on in the project, and what each is for."""
 
 FLEET = {
-    "compute.disks.create": "machines boot from a disk",
-    "compute.images.useReadOnly": "images of your own that they boot from",
+    "compute.disks.create": "create the boot disks of machines",
+    "compute.images.useReadOnly": "boot machines from your own images",
     "compute.instances.create": "create machines",
-    "compute.instances.delete": "delete them",
-    "compute.instances.get": "the direct question: is it gone?",
-    "compute.instances.list": "one listing for all machines",
-    "compute.instances.setLabels": "whose machine it is, from its creation on",
-    "compute.instances.setMetadata": "what it runs at its start, from its creation on",
-    "compute.instances.setServiceAccount": "machines run as the workers' account",
-    "compute.resourcePolicies.create": "machines of a gang near each other",
-    "compute.resourcePolicies.delete": "that rule is removed, once they are gone",
-    "compute.resourcePolicies.list": "one listing for all such rules",
-    "compute.resourcePolicies.use": "machines go by that rule",
-    "compute.subnetworks.use": "machines are in a network",
-    "compute.zoneOperations.list": "what became of all creations, in one question",
+    "compute.instances.delete": "delete machines",
+    "compute.instances.get": "check whether one machine still exists",
+    "compute.instances.list": "list all machines",
+    "compute.instances.setLabels": "label new machines with their bastion",
+    "compute.instances.setMetadata": "set what new machines run at their start",
+    "compute.instances.setServiceAccount": "run machines as the workers' account",
+    "compute.resourcePolicies.create": "create placement policies, for machines of a gang near each other",
+    "compute.resourcePolicies.delete": "delete these policies after their machines",
+    "compute.resourcePolicies.list": "list these policies",
+    "compute.resourcePolicies.use": "place machines by these policies",
+    "compute.subnetworks.use": "connect machines to a network",
+    "compute.zoneOperations.list": "list the results of all creations",
 }
 """The permissions of the role that allows a bastion to have VMs (runner gce), and what each is for."""
 
 SLICES = {
-    "tpu.locations.list": "which zones have TPUs",
+    "tpu.locations.list": "list the zones with TPUs",
     "tpu.nodes.create": "create slices",
-    "tpu.nodes.delete": "delete them",
-    "tpu.nodes.get": "the direct question: is it gone?",
-    "tpu.nodes.list": "one listing for all slices",
-    "tpu.operations.get": "what became of a creation",
+    "tpu.nodes.delete": "delete slices",
+    "tpu.nodes.get": "check whether one slice still exists",
+    "tpu.nodes.list": "list all slices",
+    "tpu.operations.get": "read the result of a creation",
 }
 """The permissions of `roles/tpu.admin` that a bastion uses (runner tpu), and what each is for."""
 
 CREATE = {
-    "serviceusage.services.get": "which APIs are on",
-    "serviceusage.services.enable": "switch the others on",
-    "iam.serviceAccounts.create": "the two accounts",
-    "iam.serviceAccounts.get": "are they there?",
-    "iam.serviceAccounts.delete": "at the end, with --purge",
-    "iam.serviceAccounts.getIamPolicy": "who may use the machines' account",
-    "iam.serviceAccounts.setIamPolicy": "the bastion may",
-    "iam.serviceAccounts.actAs": "its VM runs as its account",
-    "iam.roles.create": "the two roles below",
-    "iam.roles.get": "are they there?",
-    "iam.roles.undelete": "where somebody has deleted them",
-    "iam.roles.update": "where a newer version needs more",
-    "resourcemanager.projects.getIamPolicy": "who may do what in the project",
+    "serviceusage.services.get": "check which APIs are enabled",
+    "serviceusage.services.enable": "enable the other APIs",
+    "iam.serviceAccounts.create": "create the two accounts",
+    "iam.serviceAccounts.get": "check whether the accounts exist",
+    "iam.serviceAccounts.delete": "delete the accounts, with --purge",
+    "iam.serviceAccounts.getIamPolicy": "read who may use the machines' account",
+    "iam.serviceAccounts.setIamPolicy": "let the bastion use the machines' account",
+    "iam.serviceAccounts.actAs": "run the VM as the bastion's account",
+    "iam.roles.create": "create the two roles below",
+    "iam.roles.get": "check whether the roles exist",
+    "iam.roles.undelete": "restore roles that somebody deleted",
+    "iam.roles.update": "add rights that a newer version needs",
+    "resourcemanager.projects.getIamPolicy": "read who may do what in the project",
     "resourcemanager.projects.setIamPolicy": "grant the roles in the project",
-    "storage.buckets.getIamPolicy": "who may do what in the bucket",
+    "storage.buckets.getIamPolicy": "read who may do what in the bucket",
     "storage.buckets.setIamPolicy": "grant the roles on the bucket",
-    "compute.subnetworks.get": "can its VM reach Google's services?",
-    "compute.subnetworks.setPrivateIpGoogleAccess": "have it reach them",
-    "compute.regionOperations.get": "was that done?",
-    "compute.subnetworks.use": "its VM is in it",
-    "compute.disks.create": "its VM's disk",
-    "compute.instances.create": "its VM",
-    "compute.instances.setLabels": "whose it is",
-    "compute.instances.setMetadata": "what it runs, and another image",
-    "compute.instances.setServiceAccount": "as whom",
-    "compute.instances.get": "how it is",
-    "compute.instances.getSerialPortOutput": "what it says: bastion logs --console",
-    "compute.instances.reset": "put another image in force",
+    "compute.subnetworks.get": "check whether the VM can reach Google's services",
+    "compute.subnetworks.setPrivateIpGoogleAccess": "let the VM reach Google's services",
+    "compute.regionOperations.get": "check whether that change is done",
+    "compute.subnetworks.use": "connect the VM to its network",
+    "compute.disks.create": "create the disk of the VM",
+    "compute.instances.create": "create the VM",
+    "compute.instances.setLabels": "label the VM with its bastion",
+    "compute.instances.setMetadata": "set what the VM runs, and its image",
+    "compute.instances.setServiceAccount": "set the account of the VM",
+    "compute.instances.get": "read the state of the VM",
+    "compute.instances.getSerialPortOutput": "read the console of the VM: bastion logs --console",
+    "compute.instances.reset": "restart the VM with another image",
     "compute.instances.start": "bastion start",
     "compute.instances.stop": "bastion stop",
     "compute.instances.delete": "bastion delete",
-    "compute.zoneOperations.get": "was that done?",
+    "compute.zoneOperations.get": "check whether a change of the VM is done",
 }
 """The permissions of a person who creates, looks after and deletes a bastion on a VM of its own, and what each is for.
 
@@ -134,7 +134,7 @@ def grants(host: BastionVm) -> Iterator[RoleGrant]:
             role="roles/storage.objectAdmin", member=me, on="bucket", name=bucket, why="writes the journal and all else"
         )
     yield RoleGrant(
-        role="roles/iam.serviceAccountUser", member=me, on="account", name=host.workers, why="machines run as workers"
+        role="roles/iam.serviceAccountUser", member=me, on="account", name=host.workers, why="runs machines as workers"
     )
     if "tpu" in host.runners:
         yield RoleGrant(role="roles/tpu.admin", member=me, on="project", why="creates and deletes TPU slices")
@@ -167,7 +167,7 @@ def _of_workers(host: BastionVm, bucket: str, member: str) -> Iterator[RoleGrant
         )
 
     lister = f"projects/{host.project}/roles/{LISTER}"
-    yield RoleGrant(role=lister, member=member, on="bucket", name=bucket, why="a store says what is not there")
+    yield RoleGrant(role=lister, member=member, on="bucket", name=bucket, why="sees which objects do not exist")
     read = (layout.ATTEMPTS, layout.CLAIMS, layout.WATCH, layout.BUNDLES, layout.BUILDS, layout.LOGS)
     yield grant("roles/storage.objectViewer", "orders, code and logs", *read)
     yield grant("roles/storage.objectCreator", "claims and logs", layout.CLAIMS, layout.LOGS)

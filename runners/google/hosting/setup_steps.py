@@ -115,7 +115,7 @@ def vm(host: BastionVm) -> CreatedResource:
         there, wanted = metadata_of(found), {item["key"]: item["value"] for item in items(host)}
         if there.get(BUCKET, host.url) != host.url:
             raise ResourceExists(
-                f"the VM {host.vm} in {host.zone} is that of a bastion in {there[BUCKET]}; give this one another name"
+                f"the VM {host.vm} in {host.zone} belongs to a bastion in {there[BUCKET]}; give this one another name"
             )
         return all(there.get(key) == value for key, value in wanted.items())
 

@@ -76,11 +76,11 @@ class ArtifactRegistry:
                 f"gcloud artifacts repositories create {place.repository} --repository-format=docker"
                 f" --location={place.location} --project={place.project}"
             )
-            raise BundleError(f"there is no repository {place.path}; have an admin run: {make}") from error
+            raise BundleError(f"there is no repository {place.path}; ask an admin to run: {make}") from error
         form, mode = found.get("format", "DOCKER"), found.get("mode", "STANDARD_REPOSITORY")
         if form != "DOCKER" or mode not in ("STANDARD_REPOSITORY", "MODE_UNSPECIFIED"):
             raise BundleError(
-                f"{place.path} is a {mode} of {form}, which takes no images; name a standard one of DOCKER"
+                f"{place.path} is a {mode} of {form}, which takes no images; use a standard repository of format DOCKER"
             )
 
     def login(self) -> Login:

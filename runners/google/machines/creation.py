@@ -38,9 +38,9 @@ _TURN_S: how long nothing is asked when our share of requests is used up.
 _ADVICE = {
     "accelerator type": "add a zone that has it to zones of [google]",
     "machine type": "add a zone that has it to zones of [google]",
-    "network": "have it made anew, or change network of [google]",
-    "service account": "have it made anew, or change service_account of [google]",
-    "serviceaccount": "have it made anew, or change service_account of [google]",
+    "network": "ask an admin to create it again, or change network of [google]",
+    "service account": "ask an admin to create it again, or change service_account of [google]",
+    "serviceaccount": "ask an admin to create it again, or change service_account of [google]",
     "reservation": "change reservations of [google]",
     "runtime": "change images of [google]",
     "/images/": "change images of [google]",
@@ -84,7 +84,7 @@ class Creation:
             if zone not in busy and self._ask(key, zone, want, send):
                 return
         self.pending.refused(key, zones.said(self.context.settings.zones, self._shuts, want))
-        raise NotReady(f"no zone gives {want} now")
+        raise NotReady(f"no zone has {want} now")
 
     def refuse(self, zone: str, want: str, error: GoogleError) -> None:
         """Remember that a zone does not provide this now."""

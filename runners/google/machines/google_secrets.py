@@ -24,9 +24,9 @@ _ANSWER_MAX = 256 * 1024
 _TIMEOUT_S = 20.0
 _TRIES, _PAUSE_S = 4, 1.0
 _ADVICE = {
-    401: "its credentials are not taken; look at them with bastion auth",
-    403: "its account may not; give it roles/secretmanager.secretAccessor on this secret, or switch the API on in the project",
-    404: "there is none of this name, or no such version; make it, or correct the name",
+    401: "Google rejects the credentials of this machine; check them with bastion auth",
+    403: "this machine's account may not; grant it roles/secretmanager.secretAccessor on this secret, or enable the API",
+    404: "there is no such secret or version; create it, or correct the name",
 }
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 
@@ -65,8 +65,8 @@ class GoogleSecrets:
                     break
                 self._sleep(_PAUSE_S * 2 ** (_TRIES - 1 - left))
         if code != 200:
-            said = _ADVICE.get(code, "try again later, or ask who runs the machine")
-            raise SecretError(f"secret {name} cannot be had from Google's Secret Manager (HTTP {code}): {said}")
+            said = _ADVICE.get(code, "try again later, or ask the admin of the machine")
+            raise SecretError(f"secret {name} cannot be read from Google's Secret Manager (HTTP {code}): {said}")
         return checked(_payload(answer, name), name, "Google's Secret Manager")
 
     def _ask(self, session: Any, place: str, name: str) -> tuple[int, bytes]:
@@ -83,7 +83,7 @@ class GoogleSecrets:
             if getattr(error, "retryable", False):
                 return 503, b""
             raise SecretError(
-                f"secret {name} cannot be had: this machine's credentials of Google are not taken; look with bastion auth"
+                f"secret {name} cannot be read: Google rejects the credentials of this machine; check them with bastion auth"
             ) from error
         except (RequestException, HTTPError):
             return 503, b""
@@ -98,7 +98,7 @@ def _payload(answer: bytes, name: str) -> bytes:
         data = base64.b64decode(payload["data"], validate=True)
         crc = int(payload["dataCrc32c"])
     except (ValueError, TypeError, KeyError, RecursionError, binascii.Error):
-        raise SecretError(f"secret {name}: the answer of Google's Secret Manager makes no sense; try again") from None
+        raise SecretError(f"secret {name}: the answer of Google's Secret Manager is not valid; try again") from None
     if google_crc32c.value(data) != crc:
-        raise SecretError(f"secret {name} came damaged from Google's Secret Manager (CRC32C); try again") from None
+        raise SecretError(f"secret {name} arrived damaged from Google's Secret Manager (CRC32C); try again") from None
     return data

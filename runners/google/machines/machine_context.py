@@ -63,7 +63,9 @@ def make_account(name: str, shell: Shell) -> None:
         return
     said = shell.run(["useradd", "--create-home", "--shell=/bin/sh", "--", name], limit_s=_LIMIT_S)
     if said.code:
-        raise RunnerError(f"this machine makes no account {name!r}: {' '.join(said.err.split())[-300:]}; change run_as")
+        raise RunnerError(
+            f"this machine cannot create the account {name!r}: {' '.join(said.err.split())[-300:]}; change run_as"
+        )
 
 
 def _patiently(look: Callable[[], Mapping[str, Any]], clock: Clock) -> Mapping[str, Any]:

@@ -43,7 +43,7 @@ class MetadataServer:
             answer = connection.getresponse()
             found = json.loads(answer.read(_ANSWER_MAX))
         except (OSError, HTTPException, ValueError) as error:
-            raise RunnerError(f"the metadata server at {self._host} gives no answer: {error!r}") from error
+            raise RunnerError(f"the metadata server at {self._host} does not answer: {error!r}") from error
         finally:
             connection.close()
         if answer.status != 200 or not isinstance(found, dict):
@@ -74,5 +74,5 @@ def farewell(instance: Mapping[str, Any], *, gpus: bool) -> TerminationNotice | 
         return TerminationNotice("Google preempts this machine", PREEMPTED_S)
     if str(instance.get("maintenanceEvent", "")).startswith("TERMINATE"):
         seconds = MAINTAINED_WITH_GPUS_S if gpus else MAINTAINED_S
-        return TerminationNotice("Google takes this machine away, to maintain its host", seconds)
+        return TerminationNotice("Google stops this machine to maintain its host", seconds)
     return None

@@ -48,7 +48,7 @@ class PendingCreations:
 
     def asked(self, key: AttemptKey, zone: str, want: str, operation: Mapping[str, Any]) -> None:
         """Note that a zone accepted the request."""
-        said = f"{want} was asked for in {zone}"
+        said = f"{want} is requested in {zone}"
         self._of[key] = PendingCreation(
             self.context.clock.monotonic(), said, zone, want, str(operation.get("name", ""))
         )

@@ -26,7 +26,7 @@ def wanted(resources: Resources) -> Slice:
     kinds = sorted(resources)
     if len(kinds) != 1 or kinds[0] not in SLICES:
         raise RunnerError(
-            f"a TPU slice is of one kind of {', '.join(SLICES)}, and this asks for {', '.join(kinds) or 'nothing'}"
+            f"a TPU slice has one kind of {', '.join(SLICES)}, but this job asks for {', '.join(kinds) or 'nothing'}"
         )
     try:
         found = slice_of(kinds[0], resources[kinds[0]])
@@ -59,7 +59,7 @@ def body(
     parent = f"projects/{google.project}/locations/{zone}"
     how = google.bought(tier)
     if how == "flex-start":
-        raise RunnerError("TPU VMs cannot be had by flex-start; use reserved, on-demand or spot in tiers of [google]")
+        raise RunnerError("TPU VMs have no flex-start; use reserved, on-demand or spot in tiers of [google]")
     several = {"multisliceParams": {"nodeCount": slices, "nodeIdPrefix": name}} if slices > 1 else {"nodeId": name}
     node = _node(google, mark, one, metadata, reserved=how == "reserved")
     wait = ALONE_S if len(google.zones) == 1 else IN_TURN_S

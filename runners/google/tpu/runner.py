@@ -97,7 +97,7 @@ class TpuRunner(GoogleRunner):
         if not self._places:
             named = ", ".join(self.context.settings.zones) or "nothing"
             raise RunnerError(
-                f"zones of [google] in config.toml names {named}, and no zone with TPUs; add one, as us-central2-b"
+                f"zones of [google] in config.toml names {named}, but no zone with TPUs; add one, as us-central2-b"
             )
         return self._places
 

@@ -61,10 +61,10 @@ class Bounds:
     def too_much(self) -> BrokenBound:
         """Return the excess of processes that used more memory."""
         whose = "what the job asks for (resources: memory)" if self.asked else "the most (job_limits.memory)"
-        more = "ask for more" if self.asked else "have an admin allow more"
+        more = "ask for more" if self.asked else "ask an admin to allow more"
         return BrokenBound(Cause.OOM, f"killed: memory over {self.memory} GiB, which is {whose}; use less, or {more}")
 
     def too_many(self) -> BrokenBound:
         """Return the excess of more processes and threads."""
         told = f"killed: more than {self.processes} processes and threads, which is the most (job_limits.processes)"
-        return BrokenBound(Cause.SIGNAL, f"{told}; start fewer, or have an admin allow more")
+        return BrokenBound(Cause.SIGNAL, f"{told}; start fewer, or ask an admin to allow more")

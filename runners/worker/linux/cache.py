@@ -64,7 +64,9 @@ class Cache:
         """
         python = shutil.which("python3", path=path)
         if python is None:
-            raise BundleError("a setup needs python3, and this machine has none on its PATH; have it installed")
+            raise BundleError(
+                "a setup needs python3, but the PATH of this machine has none; ask an admin to install it"
+            )
         whose = f"\0{self.account.uid}" if self.account else ""
         word = hashlib.sha256(f"{name}\0{os.path.realpath(python)}{whose}".encode()).hexdigest()[:32]
         folder = self.root / word

@@ -65,8 +65,10 @@ class Engine:
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 raise
-            advice = "have Docker installed there, or launch the code as a tar bundle"
-            raise BundleError(f"{what}: no engine answers at {self._path} of the machine: {error}; {advice}") from error
+            advice = "ask an admin to install Docker, or launch the code as a tar bundle"
+            raise BundleError(
+                f"{what}: no Docker engine answers at {self._path} of the machine: {error}; {advice}"
+            ) from error
 
     def run(self, wanted: Mapping[str, Any], output: int, bounds: Bounds) -> Container:
         """Run the container in place of any other of its name, with its output in a file. Raises `OSError`.
@@ -116,7 +118,7 @@ class Engine:
             connection.request(verb, path, sent, {"Content-Type": "application/json", **(headers or {})})
             yield connection.getresponse()
         except HTTPException as error:
-            raise OSError(f"the Docker engine at {self._path} gives no answer: {error!r}") from error
+            raise OSError(f"the Docker engine at {self._path} does not answer: {error!r}") from error
         finally:
             connection.close()
 

@@ -28,7 +28,9 @@ def keep(worker: Callable[[], int], stand_in: Callable[[str], int]) -> int:
         return _or_fall(worker)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
-        return stand_in(f"the worker fell, by signal {os.WTERMSIG(status)}; what it had started was ended")
+        return stand_in(
+            f"the worker crashed by signal {os.WTERMSIG(status)}; the processes that it had started were ended"
+        )
     return os.WEXITSTATUS(status)
 
 

@@ -294,7 +294,7 @@ class LocalMachine:
         if not inside:
             self._engine.pull(image)
         elif image != inside:
-            raise BundleError(f"this container is of {inside}, and the job comes in {image}; launch it anew")
+            raise BundleError(f"this container has the image {inside}, but the job needs {image}; launch the job again")
 
     def start_in(self, image: str, argv: Sequence[str], env: Mapping[str, str], memory: int) -> Container | Session:
         """Run the command in a container, or beside this worker if it is inside the image.

@@ -32,7 +32,7 @@ class FolderSecrets:
                 if value is not None:
                     return value
         except OSError as error:
-            raise SecretError(f"secret {name} cannot be read: {error}; have the machine's admin look at it") from error
+            raise SecretError(f"secret {name} cannot be read: {error}; ask the admin of the machine") from error
         raise SecretError(
             f"secret {name} is not on this machine: '{self._folder}' has no file {', '.join(places[:-1])} or {name};"
             " put its value into one of them, with mode 600"
@@ -52,16 +52,16 @@ class FolderSecrets:
     def _check(self, path: Path, found: os.stat_result, name: str) -> None:
         """Raise `SecretError` unless the file is safe, and its folders let no other account place a file there."""
         if not stat.S_ISREG(found.st_mode):
-            raise SecretError(f"secret {name} is no file: see '{path}'")
+            raise SecretError(f"secret {name} is no regular file; replace '{path}'")
         if not _is_ours(found) or found.st_mode & _GET:
             raise SecretError(
-                f"secret {name} is not safe in '{path}': {_owner()} has to own it, and others not to read it; chmod 600"
+                f"secret {name} is not safe in '{path}': {_owner()} must own it, and no other account may read it; chmod 600"
             )
         for folder in (path.parent, *path.parent.parents):
             status = os.stat(folder)
             if not _is_ours(status) or (status.st_mode & _PUT and not _is_read_only(folder)):
                 raise SecretError(
-                    f"secret {name} is not safe: others could put one into '{folder}'; chmod 700 that folder"
+                    f"secret {name} is not safe: other accounts could place a file in '{folder}'; chmod 700 that folder"
                 )
             if folder == self._folder:
                 return

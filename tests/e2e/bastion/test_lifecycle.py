@@ -102,7 +102,7 @@ def test_purging_asks_and_then_leaves_nothing(fleet: Fleet) -> None:
 def test_one_that_cannot_come_up_says_its_last_words(fleet: Fleet) -> None:
     said = fleet.run("bastion", "create", "--local", "--bucket=memory://of-another-process")
     assert (said.returncode, said.stderr.count("\n")) == (1, 1)
-    assert "bastion demo did not come up: error: there is no bastion demo" in said.stderr
+    assert "bastion demo did not start: error: there is no bastion demo" in said.stderr
 
 
 def test_the_log_of_the_bastion_is_in_the_bucket(fleet: Fleet) -> None:

@@ -73,7 +73,7 @@ def test_only_root_shares_a_machine(tmp_path: Path) -> None:
         said = fleet.run("bastion", "create", "--local", "--shared=nobody-of-this-name")
         assert "this machine has no group nobody-of-this-name" in said.stderr
         said = fleet.run("bastion", "create", "--local", "--shared", f"--bucket=memory://{tmp_path.name}")
-        assert "--shared is for a folder as the bucket" in said.stderr
+        assert "--shared needs a folder as the bucket" in said.stderr
     else:
         said = fleet.run("bastion", "create", "--local", "--shared")
         assert ONLY_ROOT in said.stderr
@@ -119,7 +119,7 @@ def test_everybody_reads_the_queue_and_nobody_stops_others(lab: Lab | None) -> N
     assert (said.returncode, f"job {job} is {lab.ada.name}'s" in said.stderr) == (1, True), said
     for name in ("root", lab.ada.name):
         said = lab.bob.tool("launch", "stop", job, f"--user_id={name}")
-        assert f"you are {lab.bob.name} on this machine, and only root asks as {name}" in said.stderr
+        assert f"you are {lab.bob.name} on this machine, and only root may act as {name}" in said.stderr
     lab.said(lab.ada, "stop", job, "--wait")
     assert lab.fleet.job(job)["state"] == "CANCELLED"
 
@@ -172,7 +172,7 @@ def test_nobody_writes_what_is_the_bastions(lab: Lab | None, part: str) -> None:
 def test_the_doctor_knows_the_modes(lab: Lab | None) -> None:
     if lab is None:
         return
-    well = f"shared by the group {lab.group}: each writes its own requests"
+    well = f"shared by the group {lab.group}: each account writes only its own requests"
     for person in (lab.ada, lab.bob):
         said = person.tool("bastion", "doctor")
         assert (said.returncode, well in said.stdout) == (0, True), said
@@ -182,7 +182,7 @@ def test_the_doctor_knows_the_modes(lab: Lab | None) -> None:
     said = lab.fleet.run("bastion", "doctor")
     assert f"{inbox} has mode 0755 instead of 1777" in said.stdout
     assert f"{inbox / lab.ada.name} belongs to account {lab.bob.uid} instead of {lab.ada.uid}" in said.stdout
-    assert "mend it as root: bastion create --local --shared" in said.stdout
+    assert "repair it as root: bastion create --local --shared" in said.stdout
     assert lab.fleet.run("bastion", "create", "--local", f"--shared={lab.group}").returncode == 0
     assert lab.ada.tool("bastion", "doctor").returncode == 0
 
@@ -236,7 +236,7 @@ def test_a_folder_that_is_not_shared_runs_nobody_elses_jobs(tmp_path: Path) -> N
         said = bob.tool("launch", *words)
         assert said.returncode == 0, said
         fleet.await_state("his", "REJECTED")
-        assert "it would run as root, the account of the bastion" in fleet.job("his")["reason"]
+        assert "the job would run as root, the account of the bastion" in fleet.job("his")["reason"]
         fleet.close()
     shutil.rmtree(folder)
 

@@ -83,7 +83,7 @@ def test_a_purge_empties_all_three_but_for_the_fence_of_two_small_objects(fleet:
 def test_another_bucket_is_for_what_comes_and_the_other_one_stays(fleet: Fleet) -> None:
     said = fleet.run("bastion", "create", f"--ttl_bucket={fleet.folder}/later")
     assert said.returncode == 0, said
-    assert "copy it" in said.stderr
+    assert "copy them" in said.stderr
     settings = fleet.ask("bastion", "config", "show")
     assert f"file://{fleet.folder}/kept" in str(settings)
     assert f"file://{fleet.folder}/later" in str(settings)

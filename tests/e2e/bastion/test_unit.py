@@ -104,7 +104,7 @@ def test_a_bastion_is_installed_as_a_unit_and_told_to_systemd(fleet: Fleet) -> N
 def test_a_bastion_in_the_background_is_stopped_first(fleet: Fleet) -> None:
     assert create(fleet).returncode == 0
     said = create(fleet, "--systemd")
-    assert (said.returncode, "runs in the background, and not by systemd; first: bastion stop" in said.stderr) == (
+    assert (said.returncode, "runs in the background, not under systemd; run bastion stop first" in said.stderr) == (
         2,
         True,
     )

@@ -60,9 +60,9 @@ def test_a_poisoned_journal_is_healed_by_an_admin(fleet: Fleet) -> None:
         until(lambda: any("stands by: the journal's time is" in text for text in fleet.problems()))
     healed = fleet.run("bastion", "recover", "--heal_time", "--yes")
     assert healed.returncode == 0, healed
-    assert "the time is healed" in healed.stdout
+    assert "the time is corrected" in healed.stdout
     again = fleet.run("bastion", "recover", "--heal_time", "--yes")
-    assert "nothing is to be done" in again.stdout, again
+    assert "there is nothing to do" in again.stdout, again
     fleet.create()
     assert fleet.wait(fleet.submit("next", run="true")) == 0
     assert fleet.run("bastion", "usage").returncode == 0

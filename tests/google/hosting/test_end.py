@@ -82,7 +82,7 @@ def test_a_vm_is_stopped_by_the_calls_that_a_dry_run_prints(here: City) -> None:
     assert (code, would(said), here.changes()) == (0, [f"{VM}.stop"], []), said
     assert here.tool(bastion.TOOL, "stop")[0] == 0
     assert here.changes() == [f"{VM}.stop"]
-    assert "had stopped before" in here.tool(bastion.TOOL, "stop")[1]
+    assert "was already stopped" in here.tool(bastion.TOOL, "stop")[1]
     code, said = here.tool(bastion.TOOL, "start", "--dry_run")
     assert (code, would(said), here.changes()) == (0, [f"{VM}.start"], [f"{VM}.stop"]), said
 
@@ -105,7 +105,7 @@ def test_a_bastion_without_a_vm_has_nothing_to_rehearse(monkeypatch: pytest.Monk
     with city(monkeypatch, "tpu", vm_zone="") as here:
         code, said = here.tool(bastion.TOOL, "stop", "--dry_run")
     assert code == 2
-    assert "does not live elsewhere" in said
+    assert "runs on this machine and calls no API" in said
 
 
 def test_a_vm_that_may_not_be_deleted_is_told_with_the_right_that_lacks(here: City) -> None:

@@ -159,7 +159,7 @@ def test_damaged_bytes_are_made_again_and_only_if_they_are_the_same(laid: Path, 
         assert kept_in([laid], maker).read() == whole
     assert maker.made == 2
     installed["lib/python3.11/os.py"].write_text("another os")
-    with pytest.raises(RunnerError, match="damaged, and is not made again alike; remove that folder"):
+    with pytest.raises(RunnerError, match="damaged and cannot be repaired; remove that folder"):
         found.read()
 
 

@@ -48,15 +48,15 @@ def test_terraform_is_written_and_nothing_made(bare: OwnVm) -> None:
     (bare.folder / "infra/main.tf").write_text("# ours\n")
     again = bare.on_google("--terraform=infra")
     assert again.returncode == 1
-    assert "main.tf is there already, and is another; remove it" in again.stderr
+    assert "main.tf exists and has other content; remove it" in again.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ([PROJECT_FLAG, f"--image={IMAGE}"], "Say --gcp_zone=ZONE"),
+        ([PROJECT_FLAG, f"--image={IMAGE}"], "use --gcp_zone=ZONE"),
         ([ZONE_FLAG, f"--image={IMAGE}"], "use --gcp_project=PROJECT"),
-        ([PROJECT_FLAG, ZONE_FLAG], "say --image=REGION-docker.pkg.dev/"),
+        ([PROJECT_FLAG, ZONE_FLAG], "use --image=REGION-docker.pkg.dev/"),
         ([PROJECT_FLAG, "--gcp_zone=mars", f"--image={IMAGE}"], "vm_zone is 'mars'; use a zone"),
         ([PROJECT_FLAG, ZONE_FLAG, "--fleet_zones=a b", f"--image={IMAGE}"], "zones has 'a b'; use zones"),
         ([PROJECT_FLAG, ZONE_FLAG, f"--image={IMAGE}", "--machine_type=Big"], "machine_type is 'Big'"),
@@ -75,7 +75,7 @@ def test_a_runner_without_a_place_for_machines_is_refused_at_the_start(bare: Own
     assert bare.run("bastion", "config", "set", "google.zones=[]", "--yes").returncode == 0
     said = bare.run("bastion", "start", "--here")
     assert said.returncode == 2, said
-    assert "runner tpu needs a project and zones, and of [google] in config.toml zones is missing" in said.stderr
+    assert "runner tpu needs a project and zones, but in [google] of config.toml zones is missing" in said.stderr
 
 
 def test_a_vm_is_looked_at_and_made_only_once(here: OwnVm) -> None:

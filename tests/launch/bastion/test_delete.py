@@ -48,8 +48,8 @@ def test_what_cannot_be_asked_is_left_only_where_that_is_said(lost: Bench) -> No
     for words in (["--force"], ["--abandon_machines"], []):
         said = lost.bastion("delete", "--purge", "--yes", *words)
         assert said.code == 1, said
-        assert "no way into a Kubernetes cluster" in said.err
-        assert "to delete the bastion and leave its machines: --force --abandon_machines" in said.err
+        assert "cannot connect to a Kubernetes cluster" in said.err
+        assert "to delete the bastion all the same, use --force --abandon_machines: its machines stay" in said.err
     assert lost.bucket.read("config.toml").data == NO_WAY
 
 

@@ -18,11 +18,13 @@ def town() -> Asked:
 def test_it_is_asked_of_one_that_is_not_at_work_and_done_once_it_is(town: Asked) -> None:
     said = town.run("bastion", "pause", "--user_id=root")
     assert (said.code, said.err) == (0, "")
-    assert said.out == "bastion b is not at work; it is asked for, and done as soon as it is\n"
+    assert said.out == "bastion b is not running; the request is stored and takes effect when it starts\n"
     job = town.submits()
     town.ticks(8)
     again = town.run("bastion", "pause", "--user_id=root")
-    assert again.out.startswith("bastion b is paused: nothing starts, what runs goes on (by root since 2026-01-31T")
+    assert again.out.startswith(
+        "bastion b is paused: no job starts, and running jobs continue (by root since 2026-01-31T"
+    )
     assert "paused by root since 2026-01-31T" in town.launch("ls").out.splitlines()[-1]
     assert town.launch("show", job, "--json").json["reason"].startswith("paused by root since 2026-01-31T")
     page = town.run("bastion", "status").out.splitlines()

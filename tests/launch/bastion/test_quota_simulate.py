@@ -97,8 +97,8 @@ def test_what_still_runs_and_what_never_ran_is_said(town: Asked, proposed: Path)
     town.ticks(10, every=10.0)
     said = town.run("bastion", "quota", "simulate", str(proposed), SINCE, "--resource=v4")
 
-    assert "1 tasks still run; they count with what they ran so far" in said.out
-    assert "1 jobs never ran, and nobody knows for how long they would; left out" in said.out
+    assert "1 tasks still run; they count with their running time so far" in said.out
+    assert "1 jobs are left out: they never ran, so their running time is not known" in said.out
 
 
 def test_a_trace_may_stand_for_the_past(town: Asked, proposed: Path, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_trace_may_stand_for_the_past(town: Asked, proposed: Path, tmp_path: P
 
     assert (said["trace"], said["present"]["preemptions"], said["proposed"]["preemptions"]) == (str(trace), 1, 0)
     both = town.run("bastion", "quota", "simulate", *words, SINCE)
-    assert (both.code, "--trace replaces it" in both.err) == (2, True)
+    assert (both.code, "--trace replaces the journal" in both.err) == (2, True)
 
 
 def test_the_plot_has_both(town: Asked, proposed: Path, tmp_path: Path) -> None:
@@ -147,4 +147,4 @@ def test_a_bastion_without_a_past_has_nothing_to_simulate(bench: Bench, proposed
     said = bench.bastion("quota", "simulate", str(proposed), "--resource=v4")
 
     assert said.code == 1
-    assert "nothing ran that could be simulated; look further back with --since, or name a --trace" in said.err
+    assert "no job ran that could be simulated; look further back with --since, or use --trace=FILE" in said.err

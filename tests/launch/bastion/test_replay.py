@@ -185,7 +185,7 @@ def test_what_cannot_be_read_proves_nothing(town: Asked) -> None:
 
     assert (said.code, later.code) == (1, 1)
     assert "journal object 2 is missing" in said.err
-    assert later.err.startswith("error: what decisions rested on is not known: journal object 2 is missing")
+    assert later.err.startswith("error: the inputs of these decisions cannot be read: journal object 2 is missing")
 
 
 def test_a_journal_without_marks_says_so(bench: Bench) -> None:

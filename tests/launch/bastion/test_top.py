@@ -207,7 +207,7 @@ def test_a_store_that_does_not_answer_takes_nothing_away(world: World) -> None:
 
     async def play(app: TopApp, pilot: Pilot[int]) -> None:
         flaky.problem = BucketError("no answer")
-        await until(pilot, lambda: "no answer; trying on" in text(app, "#problems"))
+        await until(pilot, lambda: "no answer; trying again" in text(app, "#problems"))
         assert len(rows(app)) == 3
         flaky.problem = None
         await until(pilot, lambda: "no answer" not in text(app, "#problems"))

@@ -89,9 +89,9 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
 def test_a_setting_is_changed_and_comments_stay(team: Team) -> None:
     said = team.bastion("config", "set", "poll=0.5", "policy=axlearn", "capacity.cpu=4", "admins=alice,bob", "--yes")
     assert said.code == 0
-    assert (
-        said.out
-        == "the config of bastion team is set: in force within 10 s; capacity, runners and google from the bastion's next start\n"
+    assert said.out == (
+        "the config of bastion team is set: in force within 10 s; changes to capacity, runners and google take effect "
+        "after a restart\n"
     )
     assert said.err.splitlines() == [
         "  poll: 1.0 -> 0.5",
@@ -118,7 +118,7 @@ def test_a_runners_own_table_is_reached_to_its_depth(team: Team) -> None:
     wrong = team.bastion("config", "set", "runner_options.slurm.partiton=gpu", "--yes")
     assert "partiton is no option" in wrong.err
     both = team.bastion("config", "set", "poll=1", "poll.x=2", "--yes")
-    assert (both.code, both.err) == (2, "error: poll.x is set, and poll as a whole; name one of them\n")
+    assert (both.code, both.err) == (2, "error: poll.x and the whole table poll are both set; leave one out\n")
 
 
 def test_a_table_is_replaced_as_a_whole(team: Team) -> None:
@@ -204,7 +204,7 @@ def test_who_sits_there_may_mend_a_mistake_and_is_asked_before_the_change(
     said = team.bastion("config", "edit", editor=editor)
     assert said.code == 1
     assert "line 2: poll is 0; use 0.05 to 3600 seconds\nedit again? [Y/n]" in said.err
-    assert "put this config in force for bastion team? [y/N]" in said.err
+    assert "use this config for bastion team from now on? [y/N]" in said.err
     assert "error: nothing was done (your text is kept in " in said.err
     assert team.bucket.read(CONFIG).data == SETTINGS.encode()
     monkeypatch.setattr("sys.stdin", Terminal("y\ny\n"))

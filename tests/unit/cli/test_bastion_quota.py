@@ -145,7 +145,7 @@ def test_nobody_is_stopped_unasked(bastion: Command, bucket: PrefixedBucket, fil
     file.write_text(GOOD.replace('["alice"]', '["carol"]'))
     said = bastion("quota", "set", str(file), "--user_id=alice", "--stop_affected")
     assert said.code != 0
-    assert "whose users are no members of their projects any more? say --yes" in said.err
+    assert "are no longer members of their projects; stop these jobs? use --yes" in said.err
     assert not list(bucket.list("project-quotas/"))
 
 

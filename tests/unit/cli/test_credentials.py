@@ -92,7 +92,7 @@ def test_no_credentials_of_google_are_told_with_the_way_to_some() -> None:
 
 def test_an_emulator_needs_none() -> None:
     rows = credentials("gs://b", {"STORAGE_EMULATOR_HOST": "http://127.0.0.1:1"})
-    assert rows["source"] == "none: an emulator takes anybody"
+    assert rows["source"] == "none: an emulator needs none"
 
 
 def test_a_folder_and_its_rights(tmp_path: Path) -> None:

@@ -119,19 +119,19 @@ def test_who_may_not_see_the_policy_is_told_so_and_what_they_may_do_themselves(i
     iam.holds("bkt")
     (check,) = doctor_rights.checks(bucket, admin=False)
     assert check.level is HealthLevel.OK
-    assert "have an admin run bastion doctor" in check.found
+    assert "you may not read the bucket's policy; ask an admin to run bastion doctor" in check.found
     iam.holds("bkt", "storage.objects.create", "storage.objects.delete", "storage.objects.get")
     (check,) = doctor_rights.checks(bucket, admin=False)
     assert (check.level, check.found) == (
         HealthLevel.FAILED,
-        "you may create and delete everywhere in it, and are no admin",
+        "you may create and delete everywhere in it, but you are no admin",
     )
     assert doctor_rights.checks(bucket, admin=True)[0].level is HealthLevel.OK
 
 
 def test_a_store_that_has_no_such_thing_is_no_trouble(iam: Iam) -> None:
     (check,) = doctor_rights.checks(PrefixedBucket(GcsBucket("gs://bkt"), "team"), admin=True)
-    assert (check.level, check.found) == (HealthLevel.OK, "not examined: this store tells nothing of them")
+    assert (check.level, check.found) == (HealthLevel.OK, "not examined: this store does not report rights")
 
 
 @pytest.mark.parametrize(

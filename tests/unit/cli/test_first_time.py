@@ -79,9 +79,7 @@ def test_a_profile_of_that_name_stays_as_it_is(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(first_time, "_name", lambda: "here")
     store(call(tmp_path).environ, {"profiles": {"here": {"bucket": "gs://team", "bastion": "team"}}})
     told, profiles = kept(tmp_path, "--local")
-    assert told[0].startswith(
-        "profile here says something else and stays as it is; use --bastion=here --bucket=file://"
-    )
+    assert told[0].startswith("profile here has other values and stays as it is; use --bastion=here --bucket=file://")
     assert profiles.named["here"].values["bucket"] == "gs://team"
 
 
@@ -97,9 +95,9 @@ def test_the_name_is_the_hosts(monkeypatch: pytest.MonkeyPatch, host: str, name:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--partition=p"], "--partition goes with --runner=slurm"),
-        (["--runner=ray", "--partition=p"], "--partition goes with --runner=slurm"),
-        (["--dashboard=http://x", "--local"], "--dashboard goes with --runner=ray"),
+        (["--partition=p"], "--partition needs --runner=slurm"),
+        (["--runner=ray", "--partition=p"], "--partition needs --runner=slurm"),
+        (["--dashboard=http://x", "--local"], "--dashboard needs --runner=ray"),
         (["--runner=slurm", "--local"], "--local and --runner=slurm are two fleets"),
         (["--runner=slrum"], "--runner is 'slrum'; use kubernetes, slurm, ray"),
     ],

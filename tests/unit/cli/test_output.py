@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,21 @@ def test_a_fault_of_our_own_is_a_line_too_unless_the_trace_is_wanted(monkeypatch
     assert err.getvalue() == f"error: {said}\n"
     with pytest.raises(ValueError, match="a"):
         main.run(TOOL, ["status"], environ={main.TRACEBACK: "1"}, out=StringIO(), err=StringIO())
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("x.toml", "cannot read {folder}/x.toml: no such file"),
+        ("no/x.toml", "cannot open {folder}/no/x.toml: no folder {folder}/no"),
+        (".", "cannot open {folder}: is a directory"),
+    ],
+)
+def test_a_refusal_of_the_system_names_the_file(name: str, said: str, tmp_path: Path) -> None:
+    err = StringIO()
+    words = ["quota", "check", str(tmp_path / name)]
+    assert main.run(TOOL, words, environ={}, out=StringIO(), err=err) == main.FAILED
+    assert err.getvalue() == f"error: {said.format(folder=tmp_path)}\n"
 
 
 def test_progress_is_shown_on_a_terminal_only() -> None:

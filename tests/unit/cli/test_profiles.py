@@ -59,7 +59,7 @@ def home(tmp_path: Path) -> Home:
 
 def test_the_first_profile_is_active_and_private(home: Home) -> None:
     said = home.config("add", "work", "--bucket=gs://team", "--bastion=team", "--project-id=nlp", "--user_id=alice")
-    assert (said.code, said.out) == (0, f"profile work is there and active ({home.file})\n")
+    assert (said.code, said.out) == (0, f"profile work is created and active ({home.file})\n")
     assert stat.S_IMODE(home.file.stat().st_mode) == 0o600
     assert home.config("list", "--json").json == {
         "schema": 1, "file": str(home.file), "active": "work",
@@ -100,7 +100,7 @@ def test_what_is_not_there_is_answered_with_the_nearest_and_changes_nothing(home
         assert said.code == 1
         assert "did you mean work?" in said.err
     assert "the profile's name is 'a b'" in home.config("add", "a b", "--bastion=x").err
-    assert "profile new would say nothing" in home.config("add", "new").err
+    assert "profile new would be empty" in home.config("add", "new").err
     assert home.config("activate").code == 2
     assert "did you mean activate?" in home.config("activte", "work").err
     assert home.file.read_text() == WRITTEN
@@ -139,10 +139,10 @@ def test_show_says_who_says_what_and_what_the_bastion_is_set_to(home: Home) -> N
     assert said.code == 0
     lines = [" ".join(line.split()) for line in said.out.splitlines()]
     assert lines[:5] == [
-        "What this call goes by:",
+        "Values that this call uses:",
         f"bucket file://{home.folder}/bucket profile work",
         "bastion team profile work",
-        "project_id - nobody says it",
+        "project_id - not set",
         "user_id alice --user_id",
     ]
     assert lines[5] == f"Settings of bastion team, in file://{home.folder}/bucket/team/config.toml:"

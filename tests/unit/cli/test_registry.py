@@ -86,8 +86,8 @@ def test_who_changes_settings_is_told_of_faults_and_warned_of_runners_that_are_e
     assert there.runner_options == {"acme": {"queue": {"deep": [1, "a"]}}}
     [warning] = elsewhere(there)
     assert warning.startswith(
-        "runners has 'acme', which is not installed here, "
-        "and the bastion takes these settings only if it is installed where that runs; use "
+        "runners has 'acme', which is not installed here; "
+        "the bastion accepts these settings only if it is installed on its own machine; use "
     )
     [warning] = elsewhere(Config(runners=["locl"]))
-    assert warning.endswith("where that runs; did you mean local?")
+    assert warning.endswith("on its own machine; did you mean local?")

@@ -35,7 +35,7 @@ def test_it_ends_without_a_last_word_and_says_so(how: str, number: signal.Signal
         program.send_signal(number)
         _, said = program.communicate(timeout=180)
     assert program.returncode == 1
-    assert said == "error: no last word in 1 s, the bucket does not answer: ended without it; what runs goes on\n"
+    assert said == "error: the bucket did not answer within 1 s; the last status is lost, and running jobs continue\n"
 
 
 def test_who_ends_in_time_ends_as_it_likes() -> None:

@@ -63,7 +63,7 @@ def test_a_command_arrives_in_the_words_that_were_said(words: list[str]) -> None
     ],
 )
 def test_what_no_runner_of_ours_calls_a_machine_leads_nowhere(machine: str) -> None:
-    with pytest.raises(BastionError, match="no machine of ours"):
+    with pytest.raises(BastionError, match="no machine of Bastion"):
         gcloud(TPU, machine, "p", [], [])
 
 
@@ -85,5 +85,5 @@ def test_a_port_of_this_computer_leads_to_one_place() -> None:
 
 
 def test_so_many_ports_are_none() -> None:
-    with pytest.raises(UsageError, match="32 are the most"):
+    with pytest.raises(UsageError, match="use it at most 32 times"):
         forwards([str(port) for port in range(1, 34)])

@@ -117,7 +117,7 @@ def test_all_pages_are_read_and_a_part_is_not_the_whole(api: GoogleApi, server: 
 
 def test_pages_that_never_end_are_no_listing(api: GoogleApi, server: Scripted) -> None:
     server.replies = [(200, {"nodes": [{"name": "a"}], "nextPageToken": "t"})] * 2
-    with pytest.raises(GoogleError, match="its pages do not end"):
+    with pytest.raises(GoogleError, match="the listing does not end"):
         list(api.pages(LIST, "nodes", parent=ZONE))
     assert len(server.asked) == 2
 
@@ -149,7 +149,7 @@ REFUSALS = [
         refusal(403, "PERMISSION_DENIED", "Cloud TPU API has not been used", reason="SERVICE_DISABLED",
                 domain="googleapis.com", metadata={"service": "tpu.googleapis.com"}),
         PermissionMissing,
-        "tpu.googleapis.com is off in project p; run: gcloud services enable tpu.googleapis.com --project=p",
+        "tpu.googleapis.com is not enabled in project p; run: gcloud services enable tpu.googleapis.com --project=p",
     ),
     (
         refusal(401, "UNAUTHENTICATED", "invalid token"),
@@ -157,7 +157,7 @@ REFUSALS = [
         "ada@x.org .* run: gcloud auth application-default login",
     ),
     (refusal(404, "NOT_FOUND", "network n was not found"), ResourceNotFound, "network n was not found"),
-    (refusal(409, "ALREADY_EXISTS", "q exists"), ResourceExists, "there already"),
+    (refusal(409, "ALREADY_EXISTS", "q exists"), ResourceExists, "it exists already"),
     (
         refusal(429, "RESOURCE_EXHAUSTED", "Quota limit 'TPUV6EPreemptiblePerProjectPerRegionForTPUAPI' has been exceeded. "
                 "Limit: 0 in region us-east5."),
@@ -169,7 +169,7 @@ REFUSALS = [
         Stockout,
         "no more capacity",
     ),
-    (refusal(400, "INVALID_ARGUMENT", "bad node"), InvalidCall, "bad node; asking again cannot help"),
+    (refusal(400, "INVALID_ARGUMENT", "bad node"), InvalidCall, "bad node; a retry cannot help"),
     ((400, b"\xff\x00 no json"), InvalidCall, "no json"),
     ((418, [1, 2]), InvalidCall, "1, 2"),
 ]  # fmt: skip
@@ -205,7 +205,7 @@ def test_a_login_that_lapses_in_the_middle_is_said_and_looked_for_anew(server: S
     first.lapsed, server.replies = True, [refusal(401, "UNAUTHENTICATED", "expired")]
     with pytest.raises(
         CredentialsMissing,
-        match=r"ada@x.org is not there or has expired .*invalid_grant.*gcloud auth application-default",
+        match=r"ada@x.org is missing or has expired .*invalid_grant.*gcloud auth application-default",
     ):
         google.call(LIST, parent=ZONE)
     assert google.call(LIST, parent=ZONE) == {}  # by then Ada has logged in again
@@ -222,7 +222,7 @@ def test_who_has_no_credentials_is_told_how_to_get_them(monkeypatch: pytest.Monk
 
 def test_where_a_service_is_asked_without_tls_must_be_near(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(OVERRIDES + "TPU", "http://example.org")
-    with pytest.raises(UsageError, match="without https only this machine"):
+    with pytest.raises(UsageError, match="without https it must be on this machine"):
         GoogleApi("p", SystemClock(), RandomIds()).call(LIST, parent=ZONE)
 
 

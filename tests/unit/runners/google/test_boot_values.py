@@ -97,7 +97,7 @@ BAD = [
 
 @pytest.mark.parametrize("found", BAD)
 def test_metadata_of_another_kind_are_refused_in_one_line(found: dict[str, Any]) -> None:
-    with pytest.raises(RunnerError, match="this machine's metadata are not those of a worker") as refused:
+    with pytest.raises(RunnerError, match="the metadata of this machine are not those of a worker") as refused:
         flags_of(json.loads(json.dumps(found)))
     assert "\n" not in str(refused.value)
 

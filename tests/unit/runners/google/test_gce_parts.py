@@ -79,7 +79,7 @@ def test_a_place_that_did_not_answer_is_no_empty_one() -> None:
         ("zones/a", {"warning": {"code": "NO_RESULTS_ON_PAGE"}}),
         ("zones/b", {"warning": {"code": "UNREACHABLE"}}),
     ]
-    with pytest.raises(RunnerError, match="zones/b did not answer"):
+    with pytest.raises(RunnerError, match="zones/b did not list its"):
         list(parse.items_of(silent, "instances"))
     assert list(parse.items_of([("zones/a", {"instances": [{"name": "x"}]})], "instances")) == [("a", {"name": "x"})]
 

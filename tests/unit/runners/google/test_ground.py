@@ -83,6 +83,6 @@ def test_an_account_is_made_once_and_its_name_is_no_flag() -> None:
 
 def test_an_account_that_cannot_be_made_is_told() -> None:
     with pytest.raises(
-        RunnerError, match=r"this machine makes no account 'nobody-of-this-name': no\s+room; change run_as"
+        RunnerError, match=r"this machine cannot create the account 'nobody-of-this-name': no\s+room; change run_as"
     ):
         make_account("nobody-of-this-name", Shell(CommandResult(1, "", "no \n room")))

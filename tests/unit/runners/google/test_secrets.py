@@ -100,9 +100,9 @@ def test_a_version_that_is_named_is_that_one(manager: Manager) -> None:
 @pytest.mark.parametrize(
     ("code", "advice"),
     [
-        (401, "look at them with bastion auth"),
+        (401, "check them with bastion auth"),
         (403, "roles/secretmanager.secretAccessor on this secret"),
-        (404, "there is none of this name"),
+        (404, "there is no such secret or version"),
         (302, "try again later"),
         (503, "try again later"),
     ],
@@ -114,7 +114,7 @@ def test_what_it_refuses_is_said_with_what_to_do_and_without_its_words(
     with pytest.raises(SecretError) as caught:
         manager.reveal()
     said = str(caught.value)
-    assert said.startswith(f"secret {NAME} cannot be had from Google's Secret Manager (HTTP {code}): ")
+    assert said.startswith(f"secret {NAME} cannot be read from Google's Secret Manager (HTTP {code}): ")
     assert advice in said
     assert VALUE not in said
     assert "\n" not in said
@@ -138,7 +138,7 @@ def test_where_nobody_answers_it_is_said_after_some_tries(manager: Manager) -> N
 
 def test_credentials_that_are_not_taken_are_named_and_not_shown(manager: Manager) -> None:
     manager.tokens = 400, b'{"error": "invalid_grant", "error_description": "s3cret"}'
-    with pytest.raises(SecretError, match="credentials of Google are not taken") as caught:
+    with pytest.raises(SecretError, match="Google rejects the credentials of this machine") as caught:
         manager.reveal()
     assert "s3cret" not in str(caught.value)
 
@@ -152,15 +152,15 @@ def test_a_machine_without_credentials_says_so(manager: Manager, monkeypatch: py
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        (answer(VALUE.encode(), dataCrc32c="1"), "came damaged"),
-        (answer(VALUE.encode(), data=base64.b64encode(b"another value").decode()), "came damaged"),
-        (answer(VALUE.encode(), dataCrc32c="x"), "makes no sense"),
-        (answer(VALUE.encode(), data="!!"), "makes no sense"),
-        (b'{"payload": {"data": "aGVsbG8="}}', "makes no sense"),
-        (b'{"payload": []}', "makes no sense"),
-        (b"[" * 90_000, "makes no sense"),
-        (b"\xff", "makes no sense"),
-        (answer(b"x" * 300_000), "makes no sense"),
+        (answer(VALUE.encode(), dataCrc32c="1"), "arrived damaged"),
+        (answer(VALUE.encode(), data=base64.b64encode(b"another value").decode()), "arrived damaged"),
+        (answer(VALUE.encode(), dataCrc32c="x"), "is not valid"),
+        (answer(VALUE.encode(), data="!!"), "is not valid"),
+        (b'{"payload": {"data": "aGVsbG8="}}', "is not valid"),
+        (b'{"payload": []}', "is not valid"),
+        (b"[" * 90_000, "is not valid"),
+        (b"\xff", "is not valid"),
+        (answer(b"x" * 300_000), "is not valid"),
         (answer(b"x" * (VALUE_MAX + 2)), "longer than"),
         (answer(b""), "is empty"),
         (answer(b"a\0b"), "holds a NUL"),

@@ -56,5 +56,5 @@ def test_a_host_of_a_slice_knows_which_worker_it_is(name: str, slices: int, host
 
 
 def test_a_slice_without_a_number_is_refused() -> None:
-    with pytest.raises(RunnerError, match="metadata are not those of a worker"):
+    with pytest.raises(RunnerError, match="metadata of this machine are not those of a worker"):
         told("odd", 3, 0, 4)

@@ -96,7 +96,7 @@ def test_the_modes_that_are_safe(folder: Path, put: Put, mode: int) -> None:
 def test_a_folder_that_others_may_write_to_is_refused(folder: Path, put: Put, place: str) -> None:
     put("users/ada/TOKEN")
     (folder / place).chmod(0o777)
-    assert f"into '{folder / place}'; chmod 700 that folder" in refusal(folder)
+    assert f"in '{folder / place}'; chmod 700 that folder" in refusal(folder)
 
 
 def test_a_mounted_kubernetes_secret(folder: Path, put: Put) -> None:
@@ -115,7 +115,7 @@ def test_what_no_variable_can_hold_is_refused(folder: Path, put: Put, data: byte
 
 def test_what_is_no_file_is_refused_at_once(folder: Path) -> None:
     os.mkfifo(folder / "TOKEN", mode=0o600)
-    assert "is no file" in refusal(folder)
+    assert "is no regular file" in refusal(folder)
     (folder / "TOKEN").unlink()
     (folder / "TOKEN").mkdir()
     assert refusal(folder)
