@@ -25,11 +25,11 @@ JOBS_MAX = 10_000  # the most jobs that one command line may name
 _WORDS = Foreign(
     commands={"cancel": "stop", "kill": "stop", "list": "ls", "jobs": "ls", "start": "", "submit": ""},
     answers={
-        "status": "launch ls shows your jobs, launch why JOB why one is where it is, bastion status the bastion",
-        "queue": "launch ls --all shows everybody's jobs",
-        "describe": "launch show JOB says all that is known of a job",
-        "delete": "launch stop JOB ends a job; what it left stays until bastion gc removes it",
-        "exec": "launch ssh JOB -- COMMAND runs one beside a job",
+        "status": "launch ls lists your jobs, launch why JOB explains one, bastion status shows the bastion",
+        "queue": "launch ls --all lists everybody's jobs",
+        "describe": "launch show JOB shows all that is known of a job",
+        "delete": "launch stop JOB ends a job; its files stay until bastion gc removes them",
+        "exec": "launch ssh JOB -- COMMAND runs a command beside a job",
     },
     flags={
         "job_name": ("name", WORD),

@@ -182,7 +182,7 @@ def test_a_flag_that_other_tools_have_is_ours_where_we_have_it() -> None:
 @pytest.mark.parametrize(
     ("tool", "argv", "told"),
     [
-        (LAUNCH_TOOL, ["status", "j"], "launch has no command status; launch ls shows your jobs, launch why JOB"),
+        (LAUNCH_TOOL, ["status", "j"], "launch has no command status; launch ls lists your jobs, launch why JOB"),
         (BASTION_TOOL, ["queue"], "bastion has no command queue; launch ls --all"),
         (LAUNCH_TOOL, ["ls", "--job_name=j"], "--job_name is not a flag of launch ls"),
     ],
