@@ -85,7 +85,7 @@ def test_a_place_that_did_not_answer_is_no_empty_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("resources", "replicas", "how", "near"),
+    ("resources", "replicas", "how", "policy"),
     [
         ({"h100": 8}, 2, "spot", True),
         ({"h100": 16}, 1, "on-demand", True),
