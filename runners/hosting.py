@@ -59,7 +59,7 @@ class PlannedStep:
 class HostingPlan:
     """The plan of `bastion create` for a bastion that is hosted elsewhere.
 
-    lodging: the hosting that the plan makes.
+    hosting: the hosting that the plan makes.
     work: returns the things that have to be so, in order, the hosting itself last. With a function to report to,
         nothing is changed and every call is reported.
     note: what it costs, in words; empty if that is not known.
@@ -67,7 +67,7 @@ class HostingPlan:
         no such form.
     """
 
-    lodging: Hosting
+    hosting: Hosting
     work: Callable[[Tell | None], Sequence[PlannedStep]]
     note: str = ""
     write: Callable[[str], None] | None = None

@@ -49,7 +49,7 @@ def run(call: Call[CreateOptions]) -> int:
     if where.chosen(call):
         return _elsewhere(call, place_of(call))
     place = _shared_place(call, call.options.shared) if call.options.shared else place_of(call, create=True)
-    if not call.options.local and where.lodging(place):
+    if not call.options.local and where.hosting(place):
         return _elsewhere(call, place)
     unit = _unit(call, place)
     clock, old = SystemClock(), _before(place.bucket)

@@ -100,10 +100,10 @@ def _abandon(call: Call[DeleteOptions], place: BastionPlace, view: View, clock: 
 
 def _start(call: Call[DeleteOptions], place: BastionPlace, clock: Clock) -> None:
     """Start the bastion where it is hosted, so that it ends what it began."""
-    if lodged := where.lodging(place):
+    if hosted := where.hosting(place):
         status = place.status()
-        lodged.start()
-        where.await_tick(place, lodged, clock, epoch=status.epoch if status else 0)
+        hosted.start()
+        where.await_tick(place, hosted, clock, epoch=status.epoch if status else 0)
     else:
         come_up(place, call.environ, clock)
 
@@ -113,15 +113,15 @@ def _leave(call: Call[DeleteOptions], place: BastionPlace, config: Config, clock
 
     With --purge, remove the accounts at Google that were made for it, too.
     """
-    lodged = where.lodging(place)
-    if lodged:
-        with call.output.progress(f"deleting {lodged.name}"):
-            lodged.delete()
+    hosted = where.hosting(place)
+    if hosted:
+        with call.output.progress(f"deleting {hosted.name}"):
+            hosted.delete()
     if call.options.purge and teardown.has_accounts(place, config):
         with call.output.progress("removing its accounts"):
             gone = teardown.close_accounts(google_host.door(config.google), place, config)
         call.output.note(f"removed: {'; '.join(gone) or 'nothing, its accounts were gone'}")
-    if lodged and not call.options.purge:
+    if hosted and not call.options.purge:
         store(place.bucket, where.forget(place), user_of(call), clock.wall())
 
 

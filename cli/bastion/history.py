@@ -12,7 +12,7 @@ from bastion.model.nearest import did_you_mean
 from bastion.model.stored.journal_object import Gaps
 from bastion.schedule.plan import inputs
 
-from ..common.command_context import desk_of
+from ..common.command_context import context_of
 from ..options.bastion import HistoryOptions
 from ..terminal.main import DONE, Call
 from ..terminal.table import table
@@ -20,22 +20,22 @@ from ..terminal.table import table
 
 def run(call: Call[HistoryOptions]) -> int:
     """Print the events of the project's jobs, and the changes of its share."""
-    desk, [project] = desk_of(call), call.words
-    since = moment(call.options.since, desk.clock.wall())
-    view = desk.reader().look()
+    context, [project] = context_of(call), call.words
+    since = moment(call.options.since, context.clock.wall())
+    view = context.reader().look()
     holes = Gaps(list(view.holes))
     with call.output.progress("reading the journal"):
-        found = list(project_history(desk.bucket, desk.tasks, view.state, project, since, holes))
+        found = list(project_history(context.bucket, context.tasks, view.state, project, since, holes))
     if not found:
         _check(project, view)
     if call.output.json:
-        bastion = {"name": desk.bastion, "last_tick_age_s": tick_age_s(view.status, view.now)}
+        bastion = {"name": context.bastion, "last_tick_age_s": tick_age_s(view.status, view.now)}
         shown = {"schema": 1, "project": project, "since": rfc3339(since), "events": [entry.row() for entry in found]}
         call.output.data({**shown, "bastion": bastion, **gap_rows(holes.found)})
         return DONE
     heads, *lines = table(HEADS, [entry.cells() for entry in found], width=call.output.width)
     lines = [call.output.bold(heads), *lines] if found else [f"nothing happened to {project} since {rfc3339(since)}"]
-    foot = f"bastion {desk.bastion}: {sign_of_life(view)}."
+    foot = f"bastion {context.bastion}: {sign_of_life(view)}."
     call.output.say("\n".join([*lines, *gap_lines(holes.found), foot]))
     return DONE
 

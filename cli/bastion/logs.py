@@ -45,11 +45,11 @@ def run(call: Call[LogsOptions]) -> int:
 
 
 def _console(call: Call[LogsOptions], place: BastionPlace) -> int:
-    if (lodged := where.lodging(place)) is None:
+    if (hosted := where.hosting(place)) is None:
         raise UsageError(
             f"bastion {place.name} runs on no VM and in no Deployment, so it has no console; leave out --console"
         )
-    call.output.log(lodged.console().splitlines())
+    call.output.log(hosted.console().splitlines())
     return DONE
 
 

@@ -16,7 +16,7 @@ from bastion.model.stored.journal_object import Gaps
 from bastion.model.version import VERSION
 from bastion.schedule.replay import replayed
 
-from ..common.command_context import CommandContext, desk_of
+from ..common.command_context import CommandContext, context_of
 from ..options.bastion import ReplayOptions
 from ..terminal.main import DONE, FAILED, Call
 
@@ -25,34 +25,34 @@ _CHOICES = ("at", "seq", "since", "until", "all")
 
 def run(call: Call[ReplayOptions]) -> int:
     """Print the report. Return 1 if a decision of this version came out different."""
-    desk = desk_of(call)
-    end = point_in_time.end(desk.bucket)
+    context = context_of(call)
+    end = point_in_time.end(context.bucket)
     one = bool({"at", "seq"} & call.given)
     report = ReplayReport(version=VERSION, every=one)
     with call.output.progress("taking decisions again"):
-        first, last = _which(call, desk, end)
-        _take(call, desk, first, last, end, report)
+        first, last = _which(call, context, end)
+        _take(call, context, first, last, end, report)
     if one and report.first is None:
         raise BastionError(f"no decision is marked in journal object {first}; see bastion replay --at")
     if call.output.json:
-        call.output.data({"schema": 1, **report.row(), "bastion": {"name": desk.bastion}})
+        call.output.data({"schema": 1, **report.row(), "bastion": {"name": context.bastion}})
     else:
         call.output.say("\n".join(report.lines()))
     return DONE if report.proven else FAILED
 
 
 def _take(
-    call: Call[ReplayOptions], desk: CommandContext, first: int, last: int, end: int, report: ReplayReport
+    call: Call[ReplayOptions], context: CommandContext, first: int, last: int, end: int, report: ReplayReport
 ) -> None:
     holes = Gaps()
-    state = point_in_time.state_below(desk.bucket, first, desk.tasks.map, holes, call.output.note)
+    state = point_in_time.state_below(context.bucket, first, context.tasks.map, holes, call.output.note)
     if holes.found:
         raise RecordError(f"the inputs of these decisions cannot be read: {holes.found[0].problem}")
-    for each in replayed(state, recover.objects(desk.bucket, first, desk.tasks.map, below=end), last):
+    for each in replayed(state, recover.objects(context.bucket, first, context.tasks.map, below=end), last):
         report.take(each, state)
 
 
-def _which(call: Call[ReplayOptions], desk: CommandContext, end: int) -> tuple[int, int]:
+def _which(call: Call[ReplayOptions], context: CommandContext, end: int) -> tuple[int, int]:
     """Return the first and the last journal object to replay. Raises `UsageError`."""
     options = call.options
     said = [name for name in _CHOICES if name in call.given]
@@ -61,18 +61,18 @@ def _which(call: Call[ReplayOptions], desk: CommandContext, end: int) -> tuple[i
     if options.all:
         return 0, end - 1
     if options.at:
-        number = _decision_at(desk, moment(options.at, desk.clock.wall(), "--at"))
+        number = _decision_at(context, moment(options.at, context.clock.wall(), "--at"))
         return number, number
     if options.seq is None:
-        return _window(call, desk, end)
+        return _window(call, context, end)
     if not 0 <= options.seq < end:
         raise UsageError(f"--seq is {options.seq}; the journal has the objects 0 to {end - 1}")
     return options.seq, options.seq
 
 
-def _decision_at(desk: CommandContext, at: datetime) -> int:
-    number = point_in_time.number_after(desk.bucket, at, desk.tasks.map)
-    found = point_in_time.decision_below(desk.bucket, number, desk.tasks.map)
+def _decision_at(context: CommandContext, at: datetime) -> int:
+    number = point_in_time.number_after(context.bucket, at, context.tasks.map)
+    found = point_in_time.decision_below(context.bucket, number, context.tasks.map)
     if found is None:
         raise BastionError(
             f"no decision is marked in the {point_in_time.LOOK_BACK:,} journal objects before {rfc3339(at)}"
@@ -80,9 +80,9 @@ def _decision_at(desk: CommandContext, at: datetime) -> int:
     return found
 
 
-def _window(call: Call[ReplayOptions], desk: CommandContext, end: int) -> tuple[int, int]:
-    now, until = desk.clock.wall(), call.options.until
-    first = point_in_time.number_at(desk.bucket, moment(call.options.since, now), desk.tasks.map)
+def _window(call: Call[ReplayOptions], context: CommandContext, end: int) -> tuple[int, int]:
+    now, until = context.clock.wall(), call.options.until
+    first = point_in_time.number_at(context.bucket, moment(call.options.since, now), context.tasks.map)
     if until is None:
         return first, end - 1
-    return first, point_in_time.number_after(desk.bucket, moment(until, now, "--until"), desk.tasks.map) - 1
+    return first, point_in_time.number_after(context.bucket, moment(until, now, "--until"), context.tasks.map) - 1

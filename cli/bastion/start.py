@@ -33,8 +33,8 @@ def run(call: Call[StartOptions]) -> int:
     if call.options.dry_run:
         where.rehearsed(call, place).start()
         return DONE
-    if not call.options.here and (lodged := where.lodging(place)):
-        return _start_there(call, place, lodged)
+    if not call.options.here and (hosted := where.hosting(place)):
+        return _start_there(call, place, hosted)
     said = given(call.options)
     config = msgspec.structs.replace(place.config(), **said)
     if config.shared:
@@ -55,13 +55,13 @@ def run(call: Call[StartOptions]) -> int:
     return DONE
 
 
-def _start_there(call: Call[StartOptions], place: BastionPlace, lodged: Hosting) -> int:
+def _start_there(call: Call[StartOptions], place: BastionPlace, hosted: Hosting) -> int:
     status, clock = place.status(), SystemClock()
-    started = lodged.start()
+    started = hosted.start()
     if started:
-        with call.output.progress(f"waiting for the first tick of bastion {place.name} on {lodged.name}"):
-            where.await_tick(place, lodged, clock, epoch=status.epoch if status else 0)
-    call.output.say(f"bastion {place.name} {'runs' if started else 'already runs'} on {lodged.name} in {lodged.where}")
+        with call.output.progress(f"waiting for the first tick of bastion {place.name} on {hosted.name}"):
+            where.await_tick(place, hosted, clock, epoch=status.epoch if status else 0)
+    call.output.say(f"bastion {place.name} {'runs' if started else 'already runs'} on {hosted.name} in {hosted.where}")
     return DONE
 
 

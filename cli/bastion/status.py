@@ -39,14 +39,14 @@ def run(call: Call[Options]) -> int:
     full = is_full(place.root.url)
     shown = summary(place.name, status, now=SystemClock().wall(), died=died, full=full)
     shown["problems"] += standing_by(place, SystemClock().wall())
-    lodging = where.told(place)
+    hosting = where.told(place)
     if call.output.json:
-        call.output.data({**shown, "lodging": lodging})
+        call.output.data({**shown, "lodging": hosting})
         return DONE
     holes = Gaps()
     state = journal_reader.load(place.bucket, ThreadTasks().map, holes)
     uses = usage(state, plan.inputs(state).quota or Quota.open())
-    lines = page(shown, place.bucket.url, accounts(status), lodging)
+    lines = page(shown, place.bucket.url, accounts(status), hosting)
     call.output.say("\n".join([*lines, *usage_table(uses), *gap_lines([*holes.found, *lost_end(state, status)])]))
     return DONE
 
@@ -68,14 +68,14 @@ def standing_by(place: BastionPlace, now: datetime) -> list[str]:
     return [f"pid {note.pid} on {note.host} stands by: {note.problem}"]
 
 
-def page(shown: dict[str, Any], url: str, jobs_as: str, lodging: str = "") -> list[str]:
+def page(shown: dict[str, Any], url: str, jobs_as: str, hosting: str = "") -> list[str]:
     """Return the summary as lines for people."""
     jobs = ", ".join(f"{count} {state}" for state, count in shown["counts"].items() if count)
     rows = [("bastion", f"{shown['name']} in {url}"), ("state", _state(shown))]
     if shown["pid"] is not None:
         rows.append(("process", f"pid {shown['pid']} on {shown['host']}, version {shown['version']}"))
         rows.append(("last tick", f"{shown['last_tick_age_s']:.1f} s ago, number {shown['ticks']}"))
-    rows += [("hosting", lodging)] if lodging else []
+    rows += [("hosting", hosting)] if hosting else []
     rows += [("jobs", jobs or "none"), ("capacity", resources.text(shown["capacity"]))]
     if jobs_as:
         rows.append(("jobs as", jobs_as))

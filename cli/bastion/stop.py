@@ -12,7 +12,7 @@ from bastion.platform.system import SystemClock, ThreadTasks
 
 from ..common.bastion_alive import has_ended
 from ..common.place import BastionPlace, known_place_of
-from ..hosting.where import lodging, rehearsed
+from ..hosting.where import hosting, rehearsed
 from ..options.bastion import StopOptions
 from ..terminal.main import DONE, Call
 
@@ -44,8 +44,8 @@ def stop(place: BastionPlace, clock: Clock) -> bool:
 
     Raises `BastionError` if it runs on another machine, or does not end within `STOP_S` seconds.
     """
-    if lodged := lodging(place):
-        return lodged.stop()
+    if hosted := hosting(place):
+        return hosted.stop()
     status = place.status()
     if status is None or has_ended(place):
         return False

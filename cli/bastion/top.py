@@ -10,7 +10,7 @@ from bastion.model.errors import UsageError
 from bastion.model.stored.status import summary
 from bastion.platform import host
 
-from ..common.command_context import CommandContext, desk_of
+from ..common.command_context import CommandContext, context_of
 from ..terminal.flags import Options
 from ..terminal.main import INTERRUPTED, Call
 
@@ -18,9 +18,9 @@ from ..terminal.main import INTERRUPTED, Call
 class BoardReader:
     """A source of boards for the screen. It allows one call at a time."""
 
-    def __init__(self, desk: CommandContext) -> None:
-        self._desk = desk
-        self._reader = desk.reader()
+    def __init__(self, context: CommandContext) -> None:
+        self._desk = context
+        self._reader = context.reader()
         self._view: View | None = None
 
     def __call__(self, asked: BoardOptions, *, anew: bool) -> UsageBoard:
@@ -35,12 +35,12 @@ class BoardReader:
 def run(call: Call[Options]) -> int:
     """Draw until the user leaves. Return the exit code."""
     check_terminal(call)
-    desk = desk_of(call)
-    looker = BoardReader(desk)
+    context = context_of(call)
+    looker = BoardReader(context)
     first = looker(BoardOptions(), anew=True)  # before the screen opens: errors then print as everywhere
     from .parts.top_app import TopApp  # heavy: only for a terminal
 
-    app = TopApp(looker, desk.tasks, first)
+    app = TopApp(looker, context.tasks, first)
     code = app.run()
     return (app.return_code or INTERRUPTED) if code is None else code  # an end by a signal has no code
 

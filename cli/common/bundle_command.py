@@ -10,17 +10,19 @@ from ..terminal.main import DONE, Call
 from ..terminal.output import Output
 from .bundler_settings import settings_of
 from .bundling import bundle, docker_repo_of, reference
-from .command_context import desk_of
+from .command_context import context_of
 
 
 def run(call: Call[CodeOptions]) -> int:
     """Bundle the code, and print its identity and its place."""
     kind_said = call.options.bundler_type
     settings = settings_of(kind_said, call.options.bundler_spec, docker_repo_of(call, kind_said))
-    desk = desk_of(call)
-    packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days, later=False)
+    context = context_of(call)
+    packed = bundle(
+        context.bucket, context.clock, call.output, settings, kept_days=context.settings.bundles_days, later=False
+    )
     code = reference(packed)
-    url = f"{url_of(desk.bucket, code.key)}/{code.key}" if code.key else ""
+    url = f"{url_of(context.bucket, code.key)}/{code.key}" if code.key else ""
     _tell(call.output, code, url, files=packed.files, size=packed.size)
     return DONE
 

@@ -42,7 +42,7 @@ class CommandContext:
         return BastionReader(self.bucket, self.clock, self.tasks, user=user)
 
 
-def desk_of(call: Call[Options]) -> CommandContext:
+def context_of(call: Call[Options]) -> CommandContext:
     """Return the context for the place that the command line names.
 
     Raises `BastionError` if no bastion was ever there.

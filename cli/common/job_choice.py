@@ -11,6 +11,6 @@ from ..terminal.main import Call
 from .command_context import CommandContext
 
 
-def job_of(call: Call[Options], desk: CommandContext, view: View) -> FoundJob:
+def job_of(call: Call[Options], context: CommandContext, view: View) -> FoundJob:
     """Return the job that the command's word names, also one that has left the bastion's state long ago."""
-    return look_up(call.words[0], view, desk.bucket, desk.tasks, task=call.options.values.get("task"))
+    return look_up(call.words[0], view, context.bucket, context.tasks, task=call.options.values.get("task"))

@@ -17,7 +17,7 @@ from bastion.schedule.plan import DecisionInputs, inputs
 
 from ..options.shared import FilterOptions, SeveralOptions, UserOptions
 from ..terminal.main import DONE, Call
-from .command_context import CommandContext, check_user, desk_of, user_of
+from .command_context import CommandContext, check_user, context_of, user_of
 from .job_choice import job_of
 
 SHOWN = 5
@@ -42,30 +42,30 @@ class JobRequest:
     """One command that requests something about jobs.
 
     call: the command line.
-    desk: the context of the command.
+    context: the context of the command.
     user: the user who asks.
     view: the state of the bastion when the command began.
     """
 
     call: Call[UserOptions]
-    desk: CommandContext
+    context: CommandContext
     user: str
     view: View
 
     @classmethod
     def begin(cls, call: Call[UserOptions]) -> JobRequest:
         """Read the state of the bastion. Raises `UsageError` if the user may not ask in this name."""
-        desk, user = desk_of(call), user_of(call)
-        check_user(desk.settings, user)
-        return cls(call, desk, user, desk.reader().look())
+        context, user = context_of(call), user_of(call)
+        check_user(context.settings, user)
+        return cls(call, context, user, context.reader().look())
 
     def one(self) -> SelectedJobs:
         """Return the job that the command's word means. Raises `JobNotFound`."""
-        return SelectedJobs((job_of(self.call, self.desk, self.view),), alone=True)
+        return SelectedJobs((job_of(self.call, self.context, self.view),), alone=True)
 
     def several(self, options: SeveralOptions) -> SelectedJobs:
         """Return the jobs that words and filters mean. Raises `JobNotFound`, `UsageError`."""
-        words, filters = self.call.words, filter_of(options.of(FilterOptions), self.desk.clock.wall())
+        words, filters = self.call.words, filter_of(options.of(FilterOptions), self.context.clock.wall())
         if not words and filters == JobFilter():
             raise UsageError(
                 "no job is named; use names, ids, patterns like 'sweep-*', or -u, -p, -s, --since, --label"
@@ -76,7 +76,7 @@ class JobRequest:
         return SelectedJobs(jobs, alone=len(words) == 1 and filters == JobFilter() and not is_pattern(words[0]))
 
     def _look_up(self, word: str) -> FoundJob:
-        return look_up(word, self.view, self.desk.bucket, self.desk.tasks)
+        return look_up(word, self.view, self.context.bucket, self.context.tasks)
 
     def ask(self, found: SelectedJobs, request: Callable[[FoundJob], AboutJob], told: Callable[[FoundJob], str]) -> int:
         """Send a request for each of the jobs, or none at all if the bastion would refuse one.
@@ -111,9 +111,9 @@ class JobRequest:
 
     def send(self, asked: Asked) -> None:
         """Send one request for each job, all at once. Raises `BastionError` if some could not be stored."""
-        desk = self.desk
-        sent = desk.tasks.map(
-            lambda request: send(desk.bucket, user=self.user, request_id=desk.ids.new(), request=request),
+        context = self.context
+        sent = context.tasks.map(
+            lambda request: send(context.bucket, user=self.user, request_id=context.ids.new(), request=request),
             [request for _, request in asked],
         )
         failed = [error for error in sent if isinstance(error, Exception)]

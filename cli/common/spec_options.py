@@ -90,12 +90,12 @@ def _moment(text: str, flag: str, now: datetime) -> datetime | None:
     return found
 
 
-def after_of(desk: CommandContext, words: Sequence[str]) -> list[str]:
+def after_of(context: CommandContext, words: Sequence[str]) -> list[str]:
     """Return the conditions of `--after`, with the ids of the jobs that its words mean now.
 
     Raises `JobNotFound`, `SpecError`.
     """
     if not words:
         return []
-    view = desk.reader().look()
-    return resolved(words, lambda word: look_up(word, view, desk.bucket, desk.tasks), view.state.jobs)
+    view = context.reader().look()
+    return resolved(words, lambda word: look_up(word, view, context.bucket, context.tasks), view.state.jobs)

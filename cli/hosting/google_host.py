@@ -59,7 +59,7 @@ def settings(call: Call[HostingOptions], place: BastionPlace) -> dict[str, Any]:
     return {"google": google, "runners": RUNNERS if old.runners == ["local"] else old.runners}
 
 
-def lodging(place: BastionPlace, tell: Tell | None = None) -> VmStatus | None:
+def hosting(place: BastionPlace, tell: Tell | None = None) -> VmStatus | None:
     """Return the VM of this bastion; None if its settings name none.
 
     With `tell`, every call to Google is reported, and calls that would change something are not made.
@@ -85,7 +85,7 @@ def site(call: Call[HostingOptions], place: BastionPlace, config: Config) -> Hos
         return [PlannedStep(step.what, partial(step.ensure, api)) for step in setup_steps.steps(found)]
 
     return HostingPlan(
-        lodging=VmStatus(door(google), found.project, found.zone, found.vm),
+        hosting=VmStatus(door(google), found.project, found.zone, found.vm),
         work=work,
         note=bastion_vm.line(found.machine_type, DISK_GB, config.poll),
         write=partial(_write_terraform, call, found),

@@ -44,7 +44,7 @@ def settings(call: Call[HostingOptions], place: BastionPlace) -> dict[str, Any]:
         raise UsageError("the image of the workers is not set; use --worker_image=REGISTRY/bastion-worker@sha256:...")
     given = checked(options)
     here = namespace_uid(door(given, SystemClock()), given.namespace)
-    if (held := lodging(place)) and (held.uid, held.namespace) != (here, given.namespace):
+    if (held := hosting(place)) and (held.uid, held.namespace) != (here, given.namespace):
         held.status()  # raises if this is not the cluster of the old Deployment
         raise UsageError(
             f"{held.name} is in {held.where}; run bastion delete there before you move it to {given.namespace}"
@@ -72,10 +72,10 @@ def site(call: Call[HostingOptions], place: BastionPlace, config: Config) -> Hos
     def todo(tell: Tell | None) -> list[PlannedStep]:
         return list(work(door(given, SystemClock(), tell), host))
 
-    return HostingPlan(lodging=deployed, work=todo)
+    return HostingPlan(hosting=deployed, work=todo)
 
 
-def lodging(place: BastionPlace, tell: Tell | None = None) -> DeployedBastion | None:
+def hosting(place: BastionPlace, tell: Tell | None = None) -> DeployedBastion | None:
     """Return the Deployment of this bastion; None if its settings name none.
 
     With `tell`, calls that would change something are reported and not made.

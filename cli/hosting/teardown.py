@@ -92,15 +92,15 @@ def close_accounts(google: Google, place: BastionPlace, config: Config) -> list[
 def rehearse(call: Call[Options], place: BastionPlace, *, accounts: bool) -> None:
     """Print every call that `bastion delete` would make. Calls that only read are really made."""
     config = stored(place)
-    lodged = where.lodging(place, call.output.say)
-    if lodged:
-        lodged.stop()
+    hosted = where.hosting(place, call.output.say)
+    if hosted:
+        hosted.stop()
     fleet = fleet_of(place, config, call.environ, call.output.say)
     _remove(fleet)
     for runner in fleet:
         runner.clear()
-    if lodged:
-        lodged.delete()
+    if hosted:
+        hosted.delete()
     if accounts and has_accounts(place, config):
         close_accounts(DryGoogle(google_host.door(config.google), call.output.say), place, config)
 

@@ -38,7 +38,7 @@ class HostingModule(Protocol):
     def site(self, call: Call[HostingOptions], place: BastionPlace, config: Config) -> HostingPlan:
         """Return the plan for this bastion's hosting. Raises `UsageError` if it is not possible."""
 
-    def lodging(self, place: BastionPlace, tell: Tell | None = None) -> Hosting | None:
+    def hosting(self, place: BastionPlace, tell: Tell | None = None) -> Hosting | None:
         """Return this bastion's hosting; None if its settings name none.
 
         With `tell`, calls that would change something are reported and not made.
@@ -91,10 +91,10 @@ def way(call: Call[HostingOptions], place: BastionPlace) -> HostingModule:
     raise UsageError(f"no place for the bastion is given; use {_GOOGLE}=PROJECT, or {_KUBERNETES}")
 
 
-def lodging(place: BastionPlace, tell: Tell | None = None) -> Hosting | None:
+def hosting(place: BastionPlace, tell: Tell | None = None) -> Hosting | None:
     """Return this bastion's hosting; None if its settings say that it runs here."""
     gone = _gone(place)
-    return _known(gone).lodging(place, tell) if gone else None
+    return _known(gone).hosting(place, tell) if gone else None
 
 
 def rehearsed(call: Call[Options], place: BastionPlace) -> Hosting:
@@ -102,7 +102,7 @@ def rehearsed(call: Call[Options], place: BastionPlace) -> Hosting:
 
     Raises `UsageError` if there is no hosting.
     """
-    if found := lodging(place, call.output.say):
+    if found := hosting(place, call.output.say):
         return found
     raise UsageError(f"bastion {place.name} runs on this machine and calls no API; leave out --dry_run")
 
@@ -114,18 +114,18 @@ def bring_up(call: Call[Options], place: BastionPlace, site: HostingPlan, clock:
         with call.output.progress(one.what):
             if last := one.ensure():
                 done.append(one.what)
-    lodged = site.lodging
-    started = lodged.start()
+    hosted = site.hosting
+    started = hosted.start()
     anew = started or last
     if anew or not is_up(place, clock):
-        with call.output.progress(f"waiting for the first tick of bastion {place.name} on {lodged.name}"):
-            await_tick(place, lodged, clock, epoch=before.epoch if before and anew else 0)
+        with call.output.progress(f"waiting for the first tick of bastion {place.name} on {hosted.name}"):
+            await_tick(place, hosted, clock, epoch=before.epoch if before and anew else 0)
     if done:
         call.output.note(f"made: {'; '.join(done)}")
     return started or bool(done)
 
 
-def await_tick(place: BastionPlace, lodged: Hosting, clock: Clock, *, epoch: int) -> None:
+def await_tick(place: BastionPlace, hosted: Hosting, clock: Clock, *, epoch: int) -> None:
     """Return when a bastion later than this epoch has ended a tick.
 
     Raises `BastionError` with the end of the console if that takes more than `UP_S` seconds, or cannot happen.
@@ -135,16 +135,16 @@ def await_tick(place: BastionPlace, lodged: Hosting, clock: Clock, *, epoch: int
         status = place.status()
         if status is not None and status.epoch > epoch and is_up(place, clock):
             return
-        if lodged.fallen():
+        if hosted.fallen():
             break
         clock.sleep(LOOK_S)
-    raise BastionError(f"bastion {place.name} did not start on {lodged.name} ({lodged.status()}): {last_words(lodged)}")
+    raise BastionError(f"bastion {place.name} did not start on {hosted.name} ({hosted.status()}): {last_words(hosted)}")
 
 
-def last_words(lodged: Hosting) -> str:
+def last_words(hosted: Hosting) -> str:
     """Return the last lines of its console."""
     try:
-        lines = [line for line in lodged.console().splitlines() if line.strip()]
+        lines = [line for line in hosted.console().splitlines() if line.strip()]
     except BastionError as error:
         return f"its console cannot be read: {error}"
     return " | ".join(lines[-CONSOLE_LINES:]) or "it printed nothing"
@@ -153,7 +153,7 @@ def last_words(lodged: Hosting) -> str:
 def told(place: BastionPlace) -> str:
     """Return the hosting and its status as text; empty without one. If the status is unknown, the text says why."""
     try:
-        found = lodging(place)
+        found = hosting(place)
         return f"{found.name} in {found.where}: {found.status()}" if found else ""
     except BastionError as error:
         return f"not known: {error}"

@@ -26,7 +26,7 @@ from bastion.stores.routed import url_of
 
 from ..common.bundler_settings import check_setup, settings_of
 from ..common.bundling import docker_repo_of
-from ..common.command_context import CommandContext, desk_of
+from ..common.command_context import CommandContext, context_of
 from ..common.preview import preview
 from ..common.spec_options import fields_of
 from ..options.launch import ClusterOptions, StopOptions
@@ -52,25 +52,25 @@ def up(call: Call[ClusterOptions], name: str) -> int:
     kind_said = call.options.bundler_type
     settings = settings_of(kind_said, call.options.bundler_spec, docker_repo_of(call, kind_said))
     check_setup(settings.kind, call.options.setup or "")
-    desk = desk_of(call)
-    there = known(name, desk.reader().look())
+    context = context_of(call)
+    there = known(name, context.reader().look())
     if there and not (there.job and exit_codes.ended(there.job, None)):
         raise UsageError(f"{there.id} exists already; see launch cluster status {name}, or choose another name")
-    request_id, dry = desk.ids.new(), call.options.dry_run
-    fields = fields_of(call, {}, desk.clock.wall(), default_shell=desk.settings.default_shell)
+    request_id, dry = context.ids.new(), call.options.dry_run
+    fields = fields_of(call, {}, context.clock.wall(), default_shell=context.settings.default_shell)
     fields |= {"name": name, "command": ray_cluster.MARK}  # a placeholder: it depends on the checked resources
-    home = "" if dry else url_of(desk.bucket, layout.OUTPUTS)
+    home = "" if dry else url_of(context.bucket, layout.OUTPUTS)
     if fields["alternatives"]:
         raise UsageError("a cluster has one shape; use one instance type, or one set of resources")
-    spec = checked_spec(call, desk, fields, request_id, settings.get("source") or ".", home=home)
+    spec = checked_spec(call, context, fields, request_id, settings.get("source") or ".", home=home)
     spec = msgspec.structs.replace(spec, command=ray_cluster.command(spec.resources))
     warn(call, spec)
     if dry:
         call.output.say(spec_text(spec, settings.kind))
         preview(call, job_id(name, request_id), spec, settings)
         return DONE
-    spec = coded(call, desk, spec, settings)
-    send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
+    spec = coded(call, context, spec, settings)
+    send(context.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     job = job_id(name, request_id)
     call.output.note(f"submitted {job}; see launch cluster details {name}, and launch logs {name}")
     call.output.say(json.dumps({"id": job, "name": name}) if call.output.json else name)
@@ -79,7 +79,7 @@ def up(call: Call[ClusterOptions], name: str) -> int:
 
 def down(call: Call[ClusterOptions], name: str) -> int:
     """Stop the job. Everything on the cluster ends with it."""
-    found = _cluster(desk := desk_of(call), name, desk.reader().look())
+    found = _cluster(context := context_of(call), name, context.reader().look())
     options = StopOptions.like(call.options, user_id=call.options.user_id, wait=call.options.wait)
     return launch_stop.run(
         Call(options=options, words=(found.id,), after=None, environ=call.environ, output=call.output)
@@ -114,19 +114,19 @@ def _shown(call: Call[ClusterOptions], name: str) -> dict[str, Any]:
 
     While the cluster runs, add its addresses and whether its dashboard answers.
     """
-    desk = desk_of(call)
-    view = desk.reader().look()
-    found = _cluster(desk, name, view)
+    context = context_of(call)
+    view = context.reader().look()
+    found = _cluster(context, name, view)
     row: dict[str, Any] = {"schema": 1, **QueueView(view, (), derived(view)).row(found.known)}
     if at := ray_cluster.addresses(found.job):
         row |= at.urls() | {"answers": _listens(at.host, at.dashboard_port)}
     return row
 
 
-def _cluster(desk: CommandContext, name: str, view: View) -> FoundJob:
+def _cluster(context: CommandContext, name: str, view: View) -> FoundJob:
     """Return the newest job of this name. Raises `JobNotFound` if there is none, or if it is not a cluster."""
-    found = look_up(name, view, desk.bucket, desk.tasks)
-    if not ray_cluster.is_cluster(needed_spec(desk.bucket, desk.tasks, found)):
+    found = look_up(name, view, context.bucket, context.tasks)
+    if not ray_cluster.is_cluster(needed_spec(context.bucket, context.tasks, found)):
         raise JobNotFound(f"{found.id} is a job, not a cluster; see launch show {name}")
     return found
 

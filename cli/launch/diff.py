@@ -19,7 +19,7 @@ from bastion.model.errors import ObjectNotFound
 from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import BundleRef, JobSpec, written_out
 
-from ..common.command_context import desk_of
+from ..common.command_context import context_of
 from ..terminal.flags import Options
 from ..terminal.main import DONE, Call
 
@@ -29,12 +29,12 @@ _ONLY = {"added": "only in the second", "removed": "only in the first", "changed
 
 def run(call: Call[Options]) -> int:
     """Print every difference. The exit code is 0 with and without differences."""
-    desk = desk_of(call)
-    view = desk.reader().look()
-    jobs = [look_up(word, view, desk.bucket, desk.tasks) for word in call.words]
-    one, other = (needed_spec(desk.bucket, desk.tasks, job) for job in jobs)
+    context = context_of(call)
+    view = context.reader().look()
+    jobs = [look_up(word, view, context.bucket, context.tasks) for word in call.words]
+    one, other = (needed_spec(context.bucket, context.tasks, job) for job in jobs)
     with call.output.progress("comparing"):
-        code = _code(desk.bucket, one.bundle, other.bundle)
+        code = _code(context.bucket, one.bundle, other.bundle)
     found = {"spec": wishes(one, other), "environment": surroundings(one, other), "code": code}
     if call.output.json:
         call.output.data({"schema": 1, "jobs": [{"id": job.id, "name": job.name} for job in jobs], **found})

@@ -8,7 +8,7 @@ from bastion.launcher.read.past_jobs import records
 from bastion.launcher.read.view import not_read_yet, tick_age_s
 from bastion.model.stored.journal_object import Gaps
 
-from ..common.command_context import desk_of
+from ..common.command_context import context_of
 from ..common.job_choice import job_of
 from ..options.launch import TaskOptions
 from ..terminal.main import DONE, Call
@@ -17,18 +17,18 @@ from ..terminal.table import table
 
 def run(call: Call[TaskOptions]) -> int:
     """Print the events, from the journal alone."""
-    desk = desk_of(call)
-    view = desk.reader().look()
-    found = job_of(call, desk, view)
+    context = context_of(call)
+    view = context.reader().look()
+    found = job_of(call, context, view)
     holes = Gaps(list(view.holes))
-    events = list(history(records(desk.bucket, desk.tasks, view, found, holes), found.id, found.task))
+    events = list(history(records(context.bucket, context.tasks, view, found, holes), found.id, found.task))
     if call.output.json:
-        bastion = {"name": desk.bastion, "last_tick_age_s": tick_age_s(view.status, view.now)}
+        bastion = {"name": context.bastion, "last_tick_age_s": tick_age_s(view.status, view.now)}
         rows = [event.row() for event in events]
         call.output.data({"schema": 1, "id": found.id, "events": rows, "bastion": bastion, **gap_rows(holes.found)})
         return DONE
     heads, *lines = table(HEADS, [event.cells() for event in events], width=call.output.width)
     lines += [] if found.job else [f"{found.id} is {not_read_yet(view.status, view.now)}"]
-    foot = f"bastion {desk.bastion}: {sign_of_life(view)}."
+    foot = f"bastion {context.bastion}: {sign_of_life(view)}."
     call.output.say("\n".join([call.output.bold(heads), *lines, *gap_lines(holes.found), foot]))
     return DONE

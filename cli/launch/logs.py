@@ -20,7 +20,7 @@ from bastion.model.durations import moment
 from bastion.model.errors import UsageError
 from bastion.model.stored.journal_object import Gaps
 
-from ..common.command_context import CommandContext, desk_of
+from ..common.command_context import CommandContext, context_of
 from ..common.job_choice import job_of
 from ..options.launch import LogsOptions
 from ..terminal.main import Call
@@ -31,18 +31,18 @@ TAIL = 1_000
 
 def run(call: Call[LogsOptions]) -> int:
     """Print a log. Return the exit code of the job's end."""
-    choice = _choice(call, desk := desk_of(call))
-    view = desk.reader().look()
-    found = job_of(call, desk, view)
+    choice = _choice(call, context := context_of(call))
+    view = context.reader().look()
+    found = job_of(call, context, view)
     if call.options.provisioning:
-        return _provisioning(call, desk, found, view)
+        return _provisioning(call, context, found, view)
     with detachable(call.output, name=found.id):
-        return show_log(call.output, desk, found, choice, goes_on=call.options.follow, failed=call.options.failed)
+        return show_log(call.output, context, found, choice, goes_on=call.options.follow, failed=call.options.failed)
 
 
 def show_log(
     output: Output,
-    desk: CommandContext,
+    context: CommandContext,
     found: FoundJob,
     choice: LogSelection,
     *,
@@ -53,7 +53,7 @@ def show_log(
 
     Return the exit code of the job's end.
     """
-    doors = FollowContext(bucket=desk.bucket, clock=desk.clock, tasks=desk.tasks, reader=desk.reader())
+    doors = FollowContext(bucket=context.bucket, clock=context.clock, tasks=context.tasks, reader=context.reader())
     screen = FollowOutput(lines=output.log, note=output.note)
     if found.count > 1 and found.task is None:
         # With `failed` nothing is followed: a failed task prints nothing more.
@@ -61,14 +61,14 @@ def show_log(
             code = array_logs.follow(doors, found, choice, screen)
         else:
             code = array_logs.snapshot(doors, found, choice, screen, failed=failed)
-        output.note(f"{found.id} is {standing(found, desk.reader().look())}")
+        output.note(f"{found.id} is {standing(found, context.reader().look())}")
         return code
     if failed:
         raise UsageError(f"--failed needs an array; {found.name} is one task")
     task = one_task(found)
     show = follow if goes_on and _is_live(found, task) else snapshot
     code = show(doors, found, task, choice, screen)
-    output.note(f"{found.id} is {standing(replace(found, task=task), desk.reader().look())}")
+    output.note(f"{found.id} is {standing(replace(found, task=task), context.reader().look())}")
     return code
 
 
@@ -88,7 +88,7 @@ def detachable(output: Output, *, name: str) -> Iterator[None]:
         raise
 
 
-def _choice(call: Call[LogsOptions], desk: CommandContext) -> LogSelection:
+def _choice(call: Call[LogsOptions], context: CommandContext) -> LogSelection:
     options = call.options
     tail = options.tail
     if tail is None and call.output.width and not (options.since or options.grep):
@@ -96,24 +96,24 @@ def _choice(call: Call[LogsOptions], desk: CommandContext) -> LogSelection:
         tail = TAIL
     return LogSelection(
         tail=tail,
-        since=moment(options.since, desk.clock.wall()) if options.since else None,
+        since=moment(options.since, context.clock.wall()) if options.since else None,
         workers=worker_list(options.worker) if options.worker else None,
         attempt=options.attempt,
         grep=pattern(options.grep) if options.grep else None,
     )
 
 
-def _provisioning(call: Call[LogsOptions], desk: CommandContext, found: FoundJob, view: View) -> int:
+def _provisioning(call: Call[LogsOptions], context: CommandContext, found: FoundJob, view: View) -> int:
     """Print the bastion's side of a job.
 
     These are the events of the journal, then the lines of the bastion's own log that name the job.
     """
     if found.job:
         holes = Gaps(list(view.holes))
-        told = records(desk.bucket, desk.tasks, view, found, holes)
+        told = records(context.bucket, context.tasks, view, found, holes)
         call.output.log([event.line() for event in history(told, found.id, found.task)])
         call.output.log(gap_lines(holes.found))
-        for lines in bastion_lines(desk.bucket, desk.tasks, found.id, since=found.job.submitted):
+        for lines in bastion_lines(context.bucket, context.tasks, found.id, since=found.job.submitted):
             call.output.log(lines)
     call.output.note(f"{found.id} is {standing(found, view)}")
     return code_now(found, view)

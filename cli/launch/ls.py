@@ -36,7 +36,7 @@ from bastion.model.interfaces import Clock
 from bastion.model.state.state import Job, JobState
 from bastion.model.stored.status import word
 
-from ..common.command_context import CommandContext, desk_of, user_of
+from ..common.command_context import CommandContext, context_of, user_of
 from ..options.launch import LsOptions
 from ..options.shared import FilterOptions
 from ..terminal.main import DONE, Call
@@ -55,18 +55,18 @@ _WAITING = frozenset({JobState.PENDING, JobState.PROVISIONING})
 def run(call: Call[LsOptions]) -> int:
     """Print the selected jobs, once or repeatedly."""
     every_s = interval(call.options.watch)
-    desk = desk_of(call)
-    filters = filter_of(call.options.of(FilterOptions), desk.clock.wall())
-    asked = _asked(call, desk.bastion, filters)
+    context = context_of(call)
+    filters = filter_of(call.options.of(FilterOptions), context.clock.wall())
+    asked = _asked(call, context.bastion, filters)
     if every_s and asked.form == CSV:
         raise UsageError("--watch goes with tables and json; leave out --watch or --output=csv")
-    reader = asked.reader(desk)
+    reader = asked.reader(context)
     view = reader.look()
-    job_names.seen(call, desk, view)
+    job_names.seen(call, context, view)
     for line in filters.strangers(view):
         call.output.note(line)
     if every_s:
-        watch(call.output, asked, looks(view, reader, desk.clock, every_s))
+        watch(call.output, asked, looks(view, reader, context.clock, every_s))
     elif asked.form == CSV:
         call.output.csv(list(csv_rows(asked.of(view))))
     else:
@@ -100,10 +100,10 @@ class TableOptions:
     limit: int | None
     form: str
 
-    def reader(self, desk: CommandContext) -> BastionReader:
+    def reader(self, context: CommandContext) -> BastionReader:
         """Return a reader. If only one user is selected, it reads no other user's requests."""
         users = self.meant.users or ()
-        return desk.reader(user=next(iter(users)) if len(users) == 1 else None)
+        return context.reader(user=next(iter(users)) if len(users) == 1 else None)
 
     def of(self, view: View) -> QueueView:
         """Return the selected part of a view."""

@@ -21,7 +21,7 @@ from bastion.model.stored.requests import Submit
 from bastion.stores.routed import url_of
 
 from ..common.bundling import DAY_S
-from ..common.command_context import CommandContext, desk_of
+from ..common.command_context import CommandContext, context_of
 from ..common.job_choice import job_of
 from ..common.preview import preview
 from ..common.spec_options import fields_of
@@ -33,27 +33,27 @@ from .submit import checked_spec, command_of, from_this_shell, submitted, warn
 
 def run(call: Call[RerunOptions]) -> int:
     """Submit the spec of a job again. With --wait or --follow, return the exit code of its end."""
-    desk = desk_of(call)
-    found = job_of(call, desk, desk.reader().look())
+    context = context_of(call)
+    found = job_of(call, context, context.reader().look())
     if found.task is not None:
         raise UsageError(f"a rerun repeats all of a job; name {found.name}, and --count=1 for one task")
-    before = needed_spec(desk.bucket, desk.tasks, found)
-    request_id = desk.ids.new()
-    home = url_of(desk.bucket, layout.OUTPUTS)
+    before = needed_spec(context.bucket, context.tasks, found)
+    request_id = context.ids.new()
+    home = url_of(context.bucket, layout.OUTPUTS)
     fields = fields_again(before, home)
     if call.options.resume:
-        fields = {**fields, **resumed(call, desk, found, before, home)}
-    fields = fields_of(call, fields, desk.clock.wall()) | command_of(call)
-    spec = _child(checked_spec(call, desk, fields, request_id, os.curdir, home=home), before, found.id)
+        fields = {**fields, **resumed(call, context, found, before, home)}
+    fields = fields_of(call, fields, context.clock.wall()) | command_of(call)
+    spec = _child(checked_spec(call, context, fields, request_id, os.curdir, home=home), before, found.id)
     warn(call, spec)
     if call.options.dry_run:
         call.output.say(serialize_jobspec(spec))
         preview(call, job_id(spec.name, request_id), spec)
         return DONE
-    _keep_code(desk, found.id, spec.bundle)
-    spec = from_this_shell(call, desk, spec)
-    send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
-    return submitted(call, desk, job_id(spec.name, request_id), spec)
+    _keep_code(context, found.id, spec.bundle)
+    spec = from_this_shell(call, context, spec)
+    send(context.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
+    return submitted(call, context, job_id(spec.name, request_id), spec)
 
 
 def _child(spec: JobSpec, before: JobSpec, parent: str) -> JobSpec:
@@ -65,7 +65,7 @@ def _child(spec: JobSpec, before: JobSpec, parent: str) -> JobSpec:
     return msgspec.structs.replace(spec, bundle=before.bundle, provenance=origin)
 
 
-def _keep_code(desk: CommandContext, job: str, bundle: BundleRef) -> None:
+def _keep_code(context: CommandContext, job: str, bundle: BundleRef) -> None:
     """Make the code outlive the new job, too: upload it again if the bucket would remove it soon.
 
     This costs one list request.
@@ -74,9 +74,9 @@ def _keep_code(desk: CommandContext, job: str, bundle: BundleRef) -> None:
     """
     if not bundle.key:
         return
-    bucket, kept_s = desk.bucket, desk.settings.bundles_days * DAY_S or None
+    bucket, kept_s = context.bucket, context.settings.bundles_days * DAY_S or None
     try:
-        upload(bucket, desk.clock, bundle.key, lambda: bucket.read(bundle.key).data, retention_s=kept_s)
+        upload(bucket, context.clock, bundle.key, lambda: bucket.read(bundle.key).data, retention_s=kept_s)
     except ObjectNotFound:
         raise BundleError(
             f"the code of {job} is gone: the bucket has removed {bundle.key}; launch the job again from its folder"

@@ -12,7 +12,7 @@ from bastion.launcher.read.stored_spec import stored_spec
 from bastion.model.job.spec import written_out
 from bastion.model.stored.journal_object import Gaps
 
-from ..common.command_context import desk_of
+from ..common.command_context import context_of
 from ..common.job_choice import job_of
 from ..terminal.flags import Options
 from ..terminal.main import DONE, Call
@@ -21,13 +21,13 @@ from ..terminal.table import plain
 
 def run(call: Call[Options]) -> int:
     """Print one row of `launch ls --json`, the spec, and the GPUs that the job uses now."""
-    desk = desk_of(call)
-    view = desk.reader().look()
-    found = job_of(call, desk, view)
+    context = context_of(call)
+    view = context.reader().look()
+    found = job_of(call, context, view)
     row = QueueView(view, (), derived(view)).row(found.known)
     holes = Gaps(list(view.holes))
-    spec = stored_spec(desk.bucket, desk.tasks, found, holes)
-    seen = gpus(desk.bucket, desk.tasks, found.job, found.task) if found.job else []
+    spec = stored_spec(context.bucket, context.tasks, found, holes)
+    seen = gpus(context.bucket, context.tasks, found.job, found.task) if found.job else []
     shown = {"schema": 1, **row, "spec": written_out(spec) if spec else None}
     if call.output.json:
         call.output.data({**shown, "gpus": [gpu.row() for gpu in seen], **gap_rows(holes.found)})

@@ -17,7 +17,7 @@ from bastion.launcher.read.job_lookup import FoundJob, one_task
 from bastion.model.errors import BastionError, JobNotFound, UsageError
 from bastion.model.state.state import Attempt, Worker
 
-from ..common.command_context import desk_of
+from ..common.command_context import context_of
 from ..common.job_choice import job_of
 from ..common.place import place_of
 from ..options.launch import SshOptions
@@ -33,8 +33,8 @@ _INSTALL = "install Google's command line, https://cloud.google.com/sdk/docs/ins
 def run(call: Call[SshOptions]) -> int:
     """Replace this process with the command that leads there. With --print, print that command."""
     wanted = forwards(call.options.forward or [])
-    desk = desk_of(call)
-    found = job_of(call, desk, desk.reader().look())
+    context = context_of(call)
+    found = job_of(call, context, context.reader().look())
     attempt = _live(found)
     number = call.options.worker
     worker = _worker(found, attempt, number)

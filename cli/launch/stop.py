@@ -36,7 +36,7 @@ def run(call: Call[StopOptions]) -> int:
         _agree(call, live)
     asking.send([(job, _cancel(job)) for job in live])
     for job in live if call.options.wait else ():
-        until_end(asking.desk, job, call.output)
+        until_end(asking.context, job, call.output)
     return asking.answer(found)
 
 

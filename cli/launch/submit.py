@@ -31,7 +31,7 @@ from bastion.stores.routed import url_of
 
 from ..common.bundler_settings import BundlerSettings, check_setup, settings_of
 from ..common.bundling import bundle, came_from, docker_repo_of, reference
-from ..common.command_context import CommandContext, check_user, desk_of
+from ..common.command_context import CommandContext, check_user, context_of
 from ..common.preview import preview
 from ..common.spec_options import after_of, fields_of
 from ..options.shared import JobOptions, RequestOptions, SubmitOptions
@@ -50,18 +50,20 @@ def run(call: Call[SubmitOptions]) -> int:
     settings = settings_of(kind_said, call.options.bundler_spec, docker_repo_of(call, kind_said))
     if not call.after and not call.options.spec:
         raise UsageError("there is no command; put it after --, as in launch [flags] -- python train.py")
-    desk = desk_of(call)
-    request_id = desk.ids.new()
-    file = spec_file(call, desk.bucket.url)
-    fields = fields_of(call, file, desk.clock.wall(), default_shell=desk.settings.default_shell) | command_of(call)
+    context = context_of(call)
+    request_id = context.ids.new()
+    file = spec_file(call, context.bucket.url)
+    fields = fields_of(call, file, context.clock.wall(), default_shell=context.settings.default_shell) | command_of(
+        call
+    )
     dry = call.options.dry_run
     spec = checked_spec(
         call,
-        desk,
+        context,
         fields,
         request_id,
         settings.get("source") or os.curdir,
-        home="" if dry else url_of(desk.bucket, layout.OUTPUTS),
+        home="" if dry else url_of(context.bucket, layout.OUTPUTS),
     )
     warn(call, spec)
     kind = bundler_of(call, file)
@@ -75,10 +77,10 @@ def run(call: Call[SubmitOptions]) -> int:
         preview(call, job_id(spec.name, request_id), spec, settings)
         return DONE
     if kind is not None:
-        spec = coded(call, desk, spec, settings if kind == settings.kind else settings_of(kind, ()))
-    spec = from_this_shell(call, desk, spec)
-    send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
-    return submitted(call, desk, job_id(spec.name, request_id), spec)
+        spec = coded(call, context, spec, settings if kind == settings.kind else settings_of(kind, ()))
+    spec = from_this_shell(call, context, spec)
+    send(context.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
+    return submitted(call, context, job_id(spec.name, request_id), spec)
 
 
 def command_of(call: Call[JobOptions]) -> dict[str, Any]:
@@ -105,34 +107,38 @@ def _show_request(call: Call[SubmitOptions], spec: JobSpec, request_id: str, kin
     return DONE
 
 
-def coded(call: Call[Options], desk: CommandContext, spec: JobSpec, settings: BundlerSettings) -> JobSpec:
+def coded(call: Call[Options], context: CommandContext, spec: JobSpec, settings: BundlerSettings) -> JobSpec:
     """Bundle the code, and return the spec with the bundle and its origin."""
-    packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days, later=True)
+    packed = bundle(
+        context.bucket, context.clock, call.output, settings, kept_days=context.settings.bundles_days, later=True
+    )
     return msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
 
 
 def checked_spec(
-    call: Call[RequestOptions], desk: CommandContext, fields: Fields, request_id: str, source: str, *, home: str
+    call: Call[RequestOptions], context: CommandContext, fields: Fields, request_id: str, source: str, *, home: str
 ) -> JobSpec:
     """Return the checked spec, still without its bundle: nothing is written before the checks have passed."""
-    known = ground(desk.bucket, desk.settings)
+    known = ground(context.bucket, context.settings)
     spec = build.build(
-        {**fields, "after": after_of(desk, fields["after"])},
+        {**fields, "after": after_of(context, fields["after"])},
         gpus=call.options.gpus,
         quota=known.quota,
         capacity=known.pool,
         request_id=request_id,
         home=home,
         bundle=BundleRef(),
-        provenance=provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall()),
+        provenance=provenance(
+            SystemShell(), source, host=os.uname().nodename, version=VERSION, now=context.clock.wall()
+        ),
     )
     for url in filter(None, (spec.output_dir, spec.checkpoint_dir)):
         if "://" in url:
             check_scheme(url, "--output_dir")
     if fields.get("output_dir"):
-        check_shape(call, spec, url_of(desk.bucket, layout.OUTPUTS))
+        check_shape(call, spec, url_of(context.bucket, layout.OUTPUTS))
     check(spec, known)
-    check_user(desk.settings, spec.user)
+    check_user(context.settings, spec.user)
     for text in doubts(spec, known):
         call.output.note(f"warning: {text}")
     if call.options.gpus is None and (hint := build.gpu_hint(spec, known.pool)):
@@ -140,16 +146,16 @@ def checked_spec(
     return spec
 
 
-def from_this_shell(call: Call[Options], desk: CommandContext, spec: JobSpec) -> JobSpec:
+def from_this_shell(call: Call[Options], context: CommandContext, spec: JobSpec) -> JobSpec:
     """Add the variables that let the user's shell find its programs, if the fleet is the machine of that shell.
 
     This costs one more read. Variables that the job sets itself stay. An image has its own environment, so it gets
     none.
     """
     is_image = bool(spec.bundle.image or spec.bundle.build)
-    if is_image or desk.settings.runners != ["local"] or not desk.bucket.url.startswith("file://"):
+    if is_image or context.settings.runners != ["local"] or not context.bucket.url.startswith("file://"):
         return spec
-    status, _ = leadership.read(desk.bucket)
+    status, _ = leadership.read(context.bucket)
     if status is None or status.host != host.name():
         return spec
     return msgspec.structs.replace(spec, env={**session(call.environ), **spec.env})
@@ -161,18 +167,20 @@ def warn(call: Call[Options], spec: JobSpec) -> None:
         call.output.note(f"warning: {text}")
 
 
-def submitted(call: Call[JobOptions], desk: CommandContext, job: str, spec: JobSpec) -> int:
+def submitted(call: Call[JobOptions], context: CommandContext, job: str, spec: JobSpec) -> int:
     """Print what was submitted. With --follow or --wait, stay until the end and return the job's exit code."""
     output = call.output
-    job_names.submitted(call, desk, spec.name)
+    job_names.submitted(call, context, spec.name)
     output.note(f"submitted {job}; see launch logs {job}, launch why {job}")
-    if waits := when(spec, desk.clock.wall()):
+    if waits := when(spec, context.clock.wall()):
         output.note(f"{job} {waits}")
     if call.options.follow or call.options.wait:
-        found = find(job, desk.reader().look())
+        found = find(job, context.reader().look())
         with detachable(output, name=job):
             code = (
-                show_log(output, desk, found, LogSelection()) if call.options.follow else until_end(desk, found, output)
+                show_log(output, context, found, LogSelection())
+                if call.options.follow
+                else until_end(context, found, output)
             )
     else:
         code = DONE

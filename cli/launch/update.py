@@ -41,7 +41,7 @@ def run(call: Call[UpdateOptions]) -> int:
     asking = JobRequest.begin(call)
     found = asking.one()
     (job,) = found.jobs
-    fields = _fields(call, asking.desk, changed)
+    fields = _fields(call, asking.context, changed)
     if call.after:
         # The empty bundle is a placeholder: the request is checked before the code is packed.
         fields |= {"command": command(call.after, literal=call.options.literal), "bundle": BundleRef()}
@@ -52,24 +52,24 @@ def run(call: Call[UpdateOptions]) -> int:
         asking.check(
             [(job, Update(job=job.id, changes=changes))]
         )  # before the upload: a refused update must store nothing
-        changes = Changes(**fields | _code(call, asking.desk, settings))
+        changes = Changes(**fields | _code(call, asking.context, settings))
     return asking.ask(found, lambda job: Update(job=job.id, changes=changes), lambda job: _told(job, changes))
 
 
-def _fields(call: Call[UpdateOptions], desk: CommandContext, changed: Collection[str]) -> dict[str, Any]:
+def _fields(call: Call[UpdateOptions], context: CommandContext, changed: Collection[str]) -> dict[str, Any]:
     """Return the new values of these fields. Conditions and times may be `none`. Raises `UsageError`."""
-    typed = given(call, desk.clock.wall())
+    typed = given(call, context.clock.wall())
     fields = {name: typed[name] for name in changed}
     if "after" in fields:
-        fields["after"] = [] if fields["after"] == [NONE] else after_of(desk, fields["after"])
+        fields["after"] = [] if fields["after"] == [NONE] else after_of(context, fields["after"])
     return fields
 
 
-def _code(call: Call[UpdateOptions], desk: CommandContext, settings: BundlerSettings) -> dict[str, Any]:
+def _code(call: Call[UpdateOptions], context: CommandContext, settings: BundlerSettings) -> dict[str, Any]:
     """Return the bundle of a new command, and its origin."""
     source = settings.get("source") or os.curdir
-    packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days)
-    here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall())
+    packed = bundle(context.bucket, context.clock, call.output, settings, kept_days=context.settings.bundles_days)
+    here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=context.clock.wall())
     return {"bundle": reference(packed), "provenance": came_from(packed, here)}
 
 

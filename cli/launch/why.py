@@ -23,7 +23,7 @@ from bastion.launcher.read.view import View, tick_age_s
 from bastion.model.durations import moment, short
 from bastion.model.stored.journal_object import Gaps
 
-from ..common.command_context import CommandContext, desk_of
+from ..common.command_context import CommandContext, context_of
 from ..common.job_choice import job_of
 from ..options.launch import WhyOptions
 from ..terminal.main import DONE, Call
@@ -59,58 +59,58 @@ class WhyFound:
 
 def run(call: Call[WhyOptions]) -> int:
     """Print the explanation of a job, or of one task of it."""
-    desk = desk_of(call)
-    at = moment(call.options.at, desk.clock.wall(), "--at") if call.options.at else None
-    why = _find_out(call, desk, at)
+    context = context_of(call)
+    at = moment(call.options.at, context.clock.wall(), "--at") if call.options.at else None
+    why = _find_out(call, context, at)
     if call.output.json:
         age = tick_age_s(why.view.status, why.view.now)
         events = [event.row() for event in why.events]
         shown = {"schema": 1, "job": why.row, **(why.account.row() if why.account else {}), "events": events}
         shown["gpus"] = [gpu.row() for gpu in why.gpus]
-        bastion = {"name": desk.bastion, "last_tick_age_s": age}
+        bastion = {"name": context.bastion, "last_tick_age_s": age}
         call.output.data({**shown, "at": rfc3339(at), "bastion": bastion, **gap_rows(why.holes.found)})
     else:
         told = f"as known at {rfc3339(at)}" if at else sign_of_life(why.view)
-        foot = f"bastion {desk.bastion}: {told}."
+        foot = f"bastion {context.bastion}: {told}."
         call.output.say("\n".join([*_page(why), *gap_lines(why.holes.found), foot]))
     return DONE
 
 
-def _find_out(call: Call[WhyOptions], desk: CommandContext, at: datetime | None) -> WhyFound:
-    view, found = _seen(call, desk, at)
+def _find_out(call: Call[WhyOptions], context: CommandContext, at: datetime | None) -> WhyFound:
+    view, found = _seen(call, context, at)
     holes = Gaps(list(view.holes))
-    told = records(desk.bucket, desk.tasks, view, found, holes, most=OBJECTS_MAX)
+    told = records(context.bucket, context.tasks, view, found, holes, most=OBJECTS_MAX)
     events = list(history(told, found.id, found.task))
     job = found.job
     ahead = prospects(view, job) if job is not None else Prospects()
     row = QueueView(view, (), ahead.reasons).row(found.known)
     if job is None:
         return WhyFound(view=view, found=found, row=row, account=None, gpus=[], events=events, holes=holes)
-    facts = None if at else facts_of(desk.bucket, desk.tasks, job, found.task)
+    facts = None if at else facts_of(context.bucket, context.tasks, job, found.task)
     return WhyFound(
         view=view,
         found=found,
         row=row,
-        account=_account(desk, view, found, ahead, facts),
+        account=_account(context, view, found, ahead, facts),
         gpus=gpus_in(facts or []),
         events=events,
         holes=holes,
     )
 
 
-def _seen(call: Call[WhyOptions], desk: CommandContext, at: datetime | None) -> tuple[View, FoundJob]:
+def _seen(call: Call[WhyOptions], context: CommandContext, at: datetime | None) -> tuple[View, FoundJob]:
     """Return the state of the bastion now, or at that time, and the job in it."""
-    today = desk.reader().look
+    today = context.reader().look
     if at is None:
         view = today()
-        return view, job_of(call, desk, view)
+        return view, job_of(call, context, view)
     with call.output.progress("reading the journal"):
-        then = as_of_view(desk.bucket, desk.tasks, at, desk.clock.wall(), call.output.note)
-    return then, job_then(call.words[0], then, desk.bucket, desk.tasks, today, call.options.task)
+        then = as_of_view(context.bucket, context.tasks, at, context.clock.wall(), call.output.note)
+    return then, job_then(call.words[0], then, context.bucket, context.tasks, today, call.options.task)
 
 
 def _account(
-    desk: CommandContext, view: View, found: FoundJob, ahead: Prospects, facts: Sequence[WorkerReport] | None
+    context: CommandContext, view: View, found: FoundJob, ahead: Prospects, facts: Sequence[WorkerReport] | None
 ) -> Explanation:
     """Explain the job.
 
@@ -119,7 +119,7 @@ def _account(
     job, task = found.job, found.task
     assert job is not None
     live = account.live(job, task)
-    said = {} if facts is None else pulses(desk.bucket, desk.tasks, [key for key, _ in live], facts)
+    said = {} if facts is None else pulses(context.bucket, context.tasks, [key for key, _ in live], facts)
     return Explanation(
         since=account.since(job),
         timing=timing(view.state, job),

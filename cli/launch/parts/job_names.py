@@ -23,21 +23,21 @@ from ...terminal.main import Call
 NAMES_MAX = 1_000
 
 
-def seen(call: Call[Options], desk: CommandContext, view: View) -> None:
+def seen(call: Call[Options], context: CommandContext, view: View) -> None:
     """Store the names of the user's jobs, in place of all stored before."""
-    _keep(_path(call, desk), _names(view, user_of(call)))
+    _keep(_path(call, context), _names(view, user_of(call)))
 
 
-def submitted(call: Call[Options], desk: CommandContext, name: str) -> None:
+def submitted(call: Call[Options], context: CommandContext, name: str) -> None:
     """Add this name to the stored ones."""
-    path, known = _path(call, desk), list[str]()
+    path, known = _path(call, context), list[str]()
     with contextlib.suppress(OSError, UnicodeDecodeError):
         known = path.read_text().splitlines()
     _keep(path, [name, *known])
 
 
-def _path(call: Call[Options], desk: CommandContext) -> Path:
-    return cache_folder(call.environ) / "jobs" / mark(desk.bastion, desk.bucket.url)
+def _path(call: Call[Options], context: CommandContext) -> Path:
+    return cache_folder(call.environ) / "jobs" / mark(context.bastion, context.bucket.url)
 
 
 def _names(view: View, user: str) -> Iterator[str]:

@@ -58,7 +58,7 @@ def _shapes(folder: str) -> tuple[bool, bool]:
 
 
 def resumed(
-    call: Call[Options], desk: CommandContext, found: FoundJob, before: JobSpec, home: str
+    call: Call[Options], context: CommandContext, found: FoundJob, before: JobSpec, home: str
 ) -> Mapping[str, Any]:
     """Return the folders of a job that goes on where `found` ended: the same ones.
 
@@ -78,7 +78,9 @@ def resumed(
         newest = _newest(JobFiles(where), inside=bool(before.checkpoint_dir))
         if newest is None:
             raise UsageError(f"{found.id} left no checkpoint in {where}; launch rerun {found.id} starts from zero")
-        age = f", saved {short((desk.clock.wall() - newest.modified).total_seconds())} ago" if newest.modified else ""
+        age = (
+            f", saved {short((context.clock.wall() - newest.modified).total_seconds())} ago" if newest.modified else ""
+        )
         call.output.note(f"continues from {where}/{newest.name}{age}")
     else:
         call.output.note(f"continues in {where}, which this machine cannot read")

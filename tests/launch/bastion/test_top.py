@@ -50,10 +50,10 @@ def looker(world: World, bucket: Bucket | None = None) -> tuple[BoardReader, Han
     """What makes the boards, and what it runs on."""
     tasks = HandTasks()
     place = bucket or world.bucket
-    desk = CommandContext(
+    context = CommandContext(
         bastion="team", bucket=place, clock=world.clock, tasks=tasks, ids=RandomIds(), settings=Config()
     )
-    return BoardReader(desk), tasks
+    return BoardReader(context), tasks
 
 
 def played(world: World, *plays: Play, size: tuple[int, int] = (120, 30), bucket: Bucket | None = None) -> None:
