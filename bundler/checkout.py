@@ -98,7 +98,7 @@ def _fetch(git: GitCommands, wanted: WantedCommit) -> None:
         every = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
         said = git.ask("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "origin", *every)
         if not said.code and git.run("cat-file", "-e", f"{wanted.commit}^{{commit}}").code:
-            raise BundleError(f"there is no {wanted}, on no branch and under no tag; push it, and launch again")
+            raise BundleError(f"no branch and no tag holds {wanted}; push it, and launch again")
     if said.code:
         raise failed(wanted, said.err)
 
@@ -144,7 +144,7 @@ def _large_files(git: GitCommands, wanted: WantedCommit, folder: Path) -> None:
     if git.run("lfs", "version").code:
         raise BundleError(
             f"{wanted} keeps files in Git LFS ({git_answers.some(pointers)}), and this machine has no git-lfs;"
-            " have it installed there, or launch from a folder that holds them with --bundler_type=tar"
+            " install git-lfs there, or launch from a folder that holds them with --bundler_type=tar"
         )
     said = git.ask("lfs", "pull")
     left = _pointers(git, folder)

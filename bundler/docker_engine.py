@@ -46,7 +46,7 @@ class DockerEngine:
         said = self._say(lambda api: api.build(**asked, rm=True, forcerm=True, decode=True), say, f"building {folder}")
         made = next((item["aux"]["ID"] for item in reversed(said) if "ID" in (item.get("aux") or {})), "")
         if not made:
-            raise BundleError(f"building {folder} made no image; look at what the engine said")
+            raise BundleError(f"building {folder} made no image; read the engine's output above")
         return str(made)
 
     def _pull(self, image: str, say: Say) -> None:
@@ -55,7 +55,7 @@ class DockerEngine:
             name, tag = split(image)
             self._say(lambda api: api.pull(name, tag or "latest", stream=True, decode=True), say, f"pulling {image}")
         except BundleError as error:
-            say(f"nothing is taken from {image}: {error}")
+            say(f"no layer of {image} is reused: {error}")
 
     def push(self, image: str, name: str, tag: str, login: Login, say: Say) -> str:
         """Push an image under this name. Return the digest of its manifest, in hexadecimal. Raises `BundleError`."""
@@ -144,7 +144,7 @@ def _refusal(doing: str, error: str, words: str) -> str:
     error = " ".join(error.split())
     lower = error.lower()
     if any(word in lower for word in ("unauthorized", "authentication", "no basic auth", "denied", "forbidden")):
-        return f"{doing}: {error}; you may not, or nobody logged in: docker login, or --bundler_type=artifactregistry"
+        return f"{doing}: {error}; run docker login, ask for the right, or use --bundler_type=artifactregistry"
     if "manifest unknown" in lower or ("not found" in lower and doing.startswith("looking")):
         return f"{doing}: {error}; check the name and the tag"
     return f"{doing}: {error}" + (f"; before that: {words}" if words else "")
@@ -152,5 +152,5 @@ def _refusal(doing: str, error: str, words: str) -> str:
 
 def _hexadecimal(digest: str, name: str) -> str:
     if not digest.startswith("sha256:"):
-        raise BundleError(f"the registry told no digest of {name}; push it again")
+        raise BundleError(f"the registry returned no digest for {name}; push it again")
     return digest.removeprefix("sha256:")

@@ -72,7 +72,7 @@ class GitBundler:
         if names:
             commit, notes = refs[names[0]], [f"{names[0]} of {url} is {refs[names[0]][:12]}"]
         elif repo.COMMIT.fullmatch(ref):
-            commit, notes = ref, [f"whether {url} has commit {ref[:12]} shows when a worker fetches it"]
+            commit, notes = ref, [f"commit {ref[:12]} is not checked now: a worker fetches it from {url}"]
         else:
             advice = "use a branch, a tag, or all 40 digits of a commit"
             raise BundleError(f"{url} has no {ref[:100]!r}; {did_you_mean(ref, git_answers.short_names(refs), advice)}")
@@ -94,14 +94,12 @@ class GitBundler:
             return replace(plain, notes=tuple(notes))
         for change in changed:
             if change.fault:
-                raise BundleError(f"'{change.path}' {change.fault}; a bundle takes only changes of files along")
+                raise BundleError(f"'{change.path}' {change.fault}; a bundle can hold changes of files only")
         packed = _compressed(tree.difference([change.path for change in changed], self.limit_bytes))
         digest = hashlib.sha256(packed).hexdigest()
         key = layout.bundle(digest, "diff.zst")
         upload(bucket, self.clock, key, lambda: packed, retention_s=self.retention_s)
-        notes.append(
-            f"changes that are not committed go along: {git_answers.some([change.path for change in changed])}"
-        )
+        notes.append(f"uncommitted changes go into the bundle: {git_answers.some([change.path for change in changed])}")
         return replace(plain, key=key, digest=digest, size=len(packed), files=len(changed), notes=tuple(notes))
 
     def _refs(self, url: str, source: Path) -> dict[str, str]:
@@ -110,7 +108,7 @@ class GitBundler:
         said = run(self.shell, argv, ASK_S)
         if said.code:
             raise BundleError(
-                f"{url} cannot be asked: {git_answers.last_words(said.err)}; check the URL and your access to it"
+                f"cannot read {url}: {git_answers.last_words(said.err)}; check the URL and your access to it"
             )
         listed = git_answers.refs(said.out)
         return {name: sha for name, sha in listed.items() if name == "HEAD" or name.startswith("refs/")}
@@ -120,7 +118,7 @@ class GitBundler:
         if commit in tips or tree.is_below(commit, tips):
             return
         raise BundleError(
-            f"commit {commit[:12]} is not on {url}: push it (if it is there, below what others have pushed: git fetch)"
+            f"commit {commit[:12]} is not on {url}: push it (or, if others have pushed on top of it: git fetch)"
         )
 
     def _notes(self, tree: WorkTree, commit: str) -> list[str]:
@@ -135,7 +133,7 @@ class GitBundler:
                 " --bundler_spec=submodules=true, or leave their folders empty with submodules=false"
             )
         large = tree.lfs()
-        return [f"kept in Git LFS, so the machines need git-lfs: {git_answers.some(large)}"] if large else []
+        return [f"some files are in Git LFS, so the machines need git-lfs: {git_answers.some(large)}"] if large else []
 
 
 def _compressed(data: bytes) -> bytes:

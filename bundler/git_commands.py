@@ -164,9 +164,9 @@ def prefix(access: GitAccess, limit_bytes: int) -> list[str]:
 def failed(wanted: WantedCommit, err: str) -> BundleError:
     """Return the error for the user: the last lines of git, and advice that fits them."""
     if _NO_KEY.search(err):
-        advice = "have an admin name a deploy_key and known_hosts under [git] of the bastion's config.toml"
+        advice = "ask an admin to set deploy_key and known_hosts under [git] of the bastion's config.toml"
     elif re.search("file too large|signal 25", err, re.IGNORECASE):
         advice = "it is larger than what a machine may fetch; keep data out of the repository"
     else:
         advice = "check that the machines can reach it, and launch again"
-    return BundleError(f"cannot fetch {wanted}: {git_answers.last_words(err) or 'git said nothing'}; {advice}")
+    return BundleError(f"cannot fetch {wanted}: {git_answers.last_words(err) or 'git gave no reason'}; {advice}")

@@ -42,7 +42,7 @@ class BuildContext:
         """Check all that can be checked without a build. Return notes for the user. Raises `BundleError`."""
         check(self.recipe, _dockerfile(source, self.recipe.dockerfile), self.settings)
         if top_of(self.shell, source) is None:
-            return (f"'{source}' is in no git repository: the image alone tells what is in it",)
+            return (f"'{source}' is not in a git repository: no commit is recorded for the image",)
         tree = WorkTree(self.shell, source)
         inside = f"{tree.prefix}/" if tree.prefix else ""
         changed = [change.path for change in tree.changed() if change.path.startswith(inside)]
@@ -51,7 +51,7 @@ class BuildContext:
                 f"'{source}' has changes that are not committed: {git_answers.some(changed)};"
                 " commit them, or take them along with --bundler_spec=allow_dirty=true"
             )
-        return (f"changes that are not committed go along: {git_answers.some(changed)}",) if changed else ()
+        return (f"uncommitted changes go into the image: {git_answers.some(changed)}",) if changed else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,5 +111,5 @@ def _dockerfile(source: Path, name: str) -> str:
     except OSError as error:
         raise BundleError(f"there is no {path}: {error}; name it with --bundler_spec=dockerfile=PATH") from error
     if len(data) > DOCKERFILE_BYTES:
-        raise BundleError(f"{path} has more than {DOCKERFILE_BYTES} bytes; it is no Dockerfile")
+        raise BundleError(f"{path} has more than {DOCKERFILE_BYTES} bytes; it is not a Dockerfile")
     return data.decode(errors="replace")

@@ -51,7 +51,7 @@ def check(recipe: Recipe, text: str, settings: tuple[str, ...] = ()) -> None:
     """
     stages, arguments = _stages(text), _arguments(text) | PREDEFINED
     if not stages:
-        raise BundleError(f"{recipe.dockerfile} has no FROM; write what the image begins with")
+        raise BundleError(f"{recipe.dockerfile} has no FROM line; add one that names the base image")
     if recipe.target and recipe.target.lower() not in stages and not _is_number(recipe.target, len(stages)):
         named = [name for name in stages if name]
         hint = did_you_mean(recipe.target, named, f"its stages are {', '.join(named) or 'not named'}")

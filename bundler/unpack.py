@@ -80,7 +80,7 @@ def _extract(packed: IO[bytes], root: Path, admission: _Admission) -> None:
                 admission.admit(member)
                 _place(archive, member, root, metered, links)
     except (tarfile.TarError, zstandard.ZstdError, ValueError, OverflowError, EOFError) as error:
-        raise BundleError(f"bundle is no archive that can be read: {error}; launch the job again") from error
+        raise BundleError(f"bundle cannot be read as an archive: {error}; launch the job again") from error
     for link in links:
         (root / link.name).symlink_to(link.linkname)
 
@@ -158,7 +158,7 @@ class _Admission:
         if above & self._leaves:
             return "lies below a file or link"
         if member.name in self._leaves or member.name in self._folders:
-            return "comes twice"
+            return "is there twice"
         self._folders |= above
         (self._folders if member.isdir() else self._leaves).add(member.name)
         return None

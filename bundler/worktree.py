@@ -34,7 +34,7 @@ class WorkTree:
         self._at = str(source)
         said = self._git("rev-parse", "--show-toplevel", "--show-prefix")
         if said.code:
-            why = git_answers.last_words(said.err) or "no git repository"
+            why = git_answers.last_words(said.err) or "not in a git repository"
             raise BundleError(f"'{source.absolute()}': {why}; name one with --bundler_spec=repo=URL")
         self.top, _, prefix = said.out.partition("\n")
         self.prefix = prefix.strip("\n").rstrip("/")
@@ -156,4 +156,4 @@ def _size(path: str) -> int:
 
 def _too_large(top: str, size: int, limit_bytes: int, more: str) -> str:
     limit = f"{limit_bytes / 2**20:.0f} MiB"
-    return f"the changes of '{top}' hold {size / 2**20:.1f} MiB, at most {limit} go along; commit or ignore some{more}"
+    return f"the changes of '{top}' hold {size / 2**20:.1f} MiB, more than the limit of {limit}; commit or ignore some{more}"

@@ -38,7 +38,7 @@ def complaint(pattern: str) -> str | None:
         ways = _ways(pattern)
         re.compile(pattern)
     except (ValueError, re.error) as error:
-        return f"is no pattern for names: {error}"
+        return f"is not a valid pattern of names: {error}"
     if ways > WAYS_MAX:
         return "could take very long to match: use at most three of '*', '+' and '?', or list the names"
     return None

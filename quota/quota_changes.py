@@ -19,12 +19,12 @@ def warnings(quota: Quota) -> tuple[str, ...]:
     shared = {kind for row in quota.shares.values() for kind, share in row.items() if share}
     return (
         *(
-            f"{kind}: nobody has a share, so it goes to whoever is first"
+            f"{kind}: no project has a share of it, so every project may use all of it"
             for kind in quota.total()
             if kind not in shared
         ),
         *(f"{name}: has shares but no members{_meant(name, quota.members)}" for name in _without(quota, "members")),
-        *(f"{name}: has members but no shares, it can only borrow" for name in _without(quota, "shares")),
+        *(f"{name}: has members but no shares: it can only borrow" for name in _without(quota, "shares")),
         *_idle("admins", quota.admins, quota),
         *_idle("classes", quota.classes, quota),
         *_idle("user limits", quota.user_limits, quota),
@@ -58,13 +58,13 @@ def _idle(what: str, table: Mapping[str, Collection[str]], quota: Quota) -> Iter
     """Yield a line for each project with a row in this table, but without members and shares."""
     known = {*quota.members, *quota.shares}
     for name in sorted(name for name, row in table.items() if row and name not in known):
-        yield f"{name}: has {what}, and neither members nor shares{_meant(name, known)}"
+        yield f"{name}: has {what} but neither members nor shares{_meant(name, known)}"
 
 
 def _free(quota: Quota) -> Iterator[str]:
     for project, row in sorted(quota.classes.items()):
         for job_class in (name for name in row if name not in GRANTED):
-            yield f"{project}: the class {job_class} needs no grant, it is everybody's"
+            yield f"{project}: the class {job_class} needs no grant: every project may use it"
 
 
 def _none(quota: Quota) -> Iterator[str]:
@@ -74,8 +74,8 @@ def _none(quota: Quota) -> Iterator[str]:
     for project, row in sorted(quota.shares.items()):
         for kind, share in row.items():
             if share and not given[project][kind] and totals.get(kind, 0):
-                of = f"{float(share):g} of {totals[kind]} {kind} is no whole unit"
-                yield f"{project}: {of}, so nothing is promised to it; {_least(quota, project, kind)}"
+                of = f"{float(share):g} of {totals[kind]} {kind} is less than one unit"
+                yield f"{project}: {of}, so it is promised nothing; {_least(quota, project, kind)}"
 
 
 def _least(quota: Quota, project: str, kind: str) -> str:
@@ -94,7 +94,7 @@ def _least(quota: Quota, project: str, kind: str) -> str:
         one = given_out({**shares, project: middle * step}, whole, fixed - {project})[project] > 0
         low, high = (low, middle) if one else (middle, high)
     over = ", with less for the others" if rest + high * step > 1 + TOLERANCE else ""
-    return f"{float(high * step):g} would be one{over}"
+    return f"{float(high * step):g} is one unit{over}"
 
 
 def _one(quota: Quota) -> Iterator[str]:
@@ -104,7 +104,7 @@ def _one(quota: Quota) -> Iterator[str]:
         if quota.shares[project][kind] * totals[kind] == 1 < totals[kind]:
             others = (row.get(kind) for name, row in quota.shares.items() if name != project)
             if not any((name, kind) in quota.amounts for name in quota.shares if name != project) and any(others):
-                yield f"{project}: {kind} = 1 is one of {totals[kind]}, as others have shares of it, too; all would be 1.0"
+                yield f"{project}: {kind} = 1 means 1 of {totals[kind]} units, as others have shares too; for all, use 1.0"
 
 
 def _boundless(quota: Quota) -> Iterator[str]:
@@ -115,12 +115,12 @@ def _boundless(quota: Quota) -> Iterator[str]:
             if not amount:
                 yield f"{project}: no user may hold any {kind}, so no job that asks for it starts"
             elif amount >= totals.get(kind, 0):
-                yield f"{project}: a user limit of {amount} {kind} limits nobody, the total is {totals.get(kind, 0)}"
+                yield f"{project}: a user limit of {amount} {kind} has no effect: the total is {totals.get(kind, 0)}"
 
 
 def _meant(project: str, members: Iterable[str]) -> str:
     near = get_close_matches(project, [name for name in members if name != project], 1)
-    return f" (is {near[0]} meant?)" if near else ""
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def _tiers(old: Quota, new: Quota) -> Iterator[str]:

@@ -218,20 +218,26 @@ class _Reader:
             return {}
         if isinstance(found, dict):
             return found
-        self._complain((table,), "is missing; begin with it" if found is None else f"is {_shown(found)}; use a table")
+        self._complain(
+            (table,), "is missing; write this table first" if found is None else f"is {_shown(found)}; use a table"
+        )
         return {}
 
     def _name(self, path: Sequence[str], name: str) -> None:
         if not NAME.fullmatch(name):
-            self._complain(path, f"is no name; {_NAME_RULE}")
+            self._complain(path, f"is not a valid name; {_NAME_RULE}")
 
     def _known(
-        self, path: Sequence[str], row: Mapping[str, Any], known: Collection[str], why: str = "is no key of this file"
+        self,
+        path: Sequence[str],
+        row: Mapping[str, Any],
+        known: Collection[str],
+        why: str = "is not a key of this file",
     ) -> None:
         for key in row:
             if key not in known:
                 near = get_close_matches(key, known, 1) if len(self.complaints) < GUESSES_MAX else []
-                self._complain((*path, key), f"{why}; {f'is {_short(near[0])} meant?' if near else _use(known)}")
+                self._complain((*path, key), f"{why}; {f'did you mean {_short(near[0])}?' if near else _use(known)}")
 
     def _complain(self, path: Sequence[str], what: str) -> None:
         self.complaints.append((self._lines.of(*path), f"{'.'.join(map(_short, path))} {what}"))
@@ -276,11 +282,11 @@ def _no_class(name: str) -> str | None:
     if name in CLASSES:
         return None
     near = get_close_matches(name, CLASSES, 1)
-    return f"is no class of jobs; {f'is {near[0]} meant?' if near else _use(CLASSES)}"
+    return f"is not a class of jobs; {f'did you mean {near[0]}?' if near else _use(CLASSES)}"
 
 
 def _use(known: Collection[str]) -> str:
-    return f"use {', '.join(map(_short, sorted(known)[:10]))}" if known else "there is none at all"
+    return f"use {', '.join(map(_short, sorted(known)[:10]))}" if known else "it has none"
 
 
 def _short(text: str) -> str:

@@ -300,7 +300,7 @@ def _reasons(index: WantIndex, quota: Quota, capacity: Sequence[Resources], star
         elif started[job.job]:
             started[job.job] -= 1
         else:
-            reasons[job.job] = "its turn has come; it starts when those that stop are gone"
+            reasons[job.job] = "its turn has come; it starts when the stopping attempts are gone"
     return reasons
 
 

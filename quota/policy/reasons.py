@@ -49,7 +49,7 @@ def limited(want: Want, kind: str, held: int, most: int) -> str:
 def resting(want: Want, seconds: float) -> str:
     """Say why a want is lent nothing for this many seconds."""
     times = "once" if want.stops == 1 else f"{want.stops} times"
-    return f"was stopped for others {times}: room beyond the share of {want.project} is lent to it again in {seconds:.0f} s"
+    return f"stopped for others {times}: it may borrow beyond the share of {want.project} again in {seconds:.0f} s"
 
 
 def impossible(demand: Demand, partitions: Sequence[Resources]) -> str | None:
@@ -63,9 +63,9 @@ def impossible(demand: Demand, partitions: Sequence[Resources]) -> str | None:
     most = {kind: max((partition.get(kind, 0) for partition in partitions), default=0) for kind, _ in demand}
     for kind, amount in demand:
         if not most[kind]:
-            return f"kind {kind} is in no pool"
+            return f"this fleet has no {kind}: it can never start"
         if amount > most[kind]:
-            where = "the pool holds" if len(partitions) == 1 else "no runner's tiers hold more than"
+            where = "the fleet has" if len(partitions) == 1 else "no runner's tiers hold more than"
             return f"asks for {amount} {kind} but {where} {most[kind]}: it can never start"
     return f"asks for {_amounts(demand)} but no runner's tiers hold all of it: it can never start"
 
@@ -78,7 +78,7 @@ def choosing(
     `choice` is None if no choice can ever be met. `partitions` is what each partition holds, `free` what each has free.
     """
     if choice is None:
-        return f"{text}; so it is with each of its {len(want.choices)} choices"
+        return f"{text}; the same holds for each of its {len(want.choices)} choices"
     others = [_lacking(amounts(demand), partitions, free) for n, demand in enumerate(want.choices) if n != choice]
     which = f"{_amounts(amounts(want.choices[choice]))} ({_ORDINALS[choice]} of {len(want.choices)} choices)"
     return f"waits for {which}: {text}; else {'; else '.join(others)}"
@@ -90,7 +90,7 @@ _ORDINALS = ("1st", "2nd", "3rd", "4th")
 def _lacking(demand: Demand, partitions: Sequence[Resources], free: Sequence[Resources]) -> str:
     """Say what another choice lacks on the partition that has the most free."""
     if impossible(demand, partitions):
-        return f"{_amounts(demand)}, more than there is"
+        return f"{_amounts(demand)}, more than the fleet has"
     most = {
         kind: max((left.get(kind, 0), partition.get(kind, 0)) for left, partition in zip(free, partitions, strict=True))
         for kind, _ in demand
@@ -215,9 +215,12 @@ class Reasons:
         governed = [(kind, amount) for kind, amount in demand if kind in self._shares.governed]
         rows = [(used.get(kind, 0), units.get(kind, 0), kind, amount) for kind, amount in governed]
         use, unit, kind, amount = max(rows, key=lambda row: (row[0] + row[3] - row[1], row[2]))
+        idle = f"{'too little' if self._free(kind) > 0 else 'none'} is idle to borrow"
+        if not unit:
+            return f"{project} has no share of {kind}, and {idle}"
         if use > unit:
-            return f"{project} is over its share ({use} of {unit} {kind}) and nothing is idle"
-        return f"it would take {project} over its share ({use + amount} of {unit} {kind}) and nothing is idle"
+            return f"{project} holds {use} {kind}, more than its share of {unit}, and {idle}"
+        return f"{project} would hold {use + amount} {kind}, more than its share of {unit}, and {idle}"
 
     def _holder(self, kind: str) -> str:
         """Say which project holds most of a kind; empty if none holds any."""

@@ -93,7 +93,7 @@ def test_a_bundle_that_is_too_large_is_not_even_read(shared: Fleet) -> None:
 @pytest.mark.parametrize(
     ("data", "changes", "complaint"),
     [
-        (b"no archive at all", {}, "no archive that can be read"),
+        (b"no archive at all", {}, "cannot be read as an archive"),
         (packed(("good", tarfile.REGTYPE, "")), {"digest": "0" * 64}, "launch the job again"),
         (packed(("good", tarfile.REGTYPE, "")), {"key": "bundles/gone.tar.zst"}, "bundles/gone.tar.zst"),
         (packed(("good", tarfile.REGTYPE, "")), {"key": "../../etc/passwd"}, "../../etc/passwd"),

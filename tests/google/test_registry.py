@@ -114,7 +114,9 @@ def test_an_image_is_pushed_by_whoever_google_says_that_we_are(fake: Fake, folde
 
 
 def test_without_that_login_the_registry_takes_nothing(fake: Fake, folder: Path) -> None:
-    with pytest.raises(BundleError, match="nobody logged in: docker login, or --bundler_type=artifactregistry"):
+    with pytest.raises(
+        BundleError, match="; run docker login, ask for the right, or use --bundler_type=artifactregistry"
+    ):
         packed(folder, f"image={NAME}", kind="docker")
 
 

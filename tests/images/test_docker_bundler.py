@@ -71,7 +71,7 @@ def test_the_same_folder_is_the_same_image_and_another_another(led: Engine, regi
     again = packed(code, *wanted, f"cache_from={first.image}:{tag},{first.image}:gone", said=said)
     assert again.digest == first.digest
     assert sum("Using cache" in line for line in said) >= 1
-    assert any(line.startswith(f"nothing is taken from {first.image}:gone") for line in said)
+    assert any(line.startswith(f"no layer of {first.image}:gone is reused") for line in said)
     (code.folder / "say.sh").write_text("#!/bin/sh\n")
     code.commit()
     assert packed(code, *wanted).digest != first.digest
@@ -84,7 +84,7 @@ def test_a_dirty_folder_is_refused_and_taken_when_that_is_said(led: Engine, regi
     with pytest.raises(BundleError, match=r"changes that are not committed: say\.sh, new\.txt; commit them, or take"):
         packed(code, *wanted)
     bundle = packed(code, *wanted, "allow_dirty=true")
-    assert bundle.notes == ("changes that are not committed go along: say.sh, new.txt",)
+    assert bundle.notes == ("uncommitted changes go into the image: say.sh, new.txt",)
     ran = printed(led, f"{bundle.image}@sha256:{bundle.digest}")
     assert ran == "changed\n"
 
@@ -114,7 +114,7 @@ def test_a_folder_without_a_repository_is_built_and_that_is_told(
     code = Code(tmp_path / "elsewhere")
     code.folder = plain
     (note,) = packed(code, f"image={registry_host}/plain").notes
-    assert "is in no git repository" in note
+    assert "is not in a git repository" in note
 
 
 def test_a_step_that_fails_is_an_error_with_its_last_words(led: Engine, registry_host: str, code: Code) -> None:

@@ -143,10 +143,10 @@ def test_who_is_being_stopped_for_it_is_named(bench: Bench) -> None:
     ("fields", "help_"),
     [
         ({"user": "eve", "project": "vision"}, "needs a line for eve in [project_membership] vision of the quota file"),
-        ({"project": "nlp", "resources": {"v4": 9}}, "never asks for 9 v4 but the pool holds 8: it can never start"),
+        ({"project": "nlp", "resources": {"v4": 9}}, "never asks for 9 v4 but the fleet has 8: it can never start"),
         ({"project": "nlp", "resources": {"v4": 9}}, "needs asking for 8 instead of 9 v4 would start it now"),
         ({"project": "nlp", "resources": {"v4": 9}}, "or 1 more v4 in the pool would start it now"),
-        ({"project": "nlp", "resources": {"v5": 1}}, "never kind v5 is in no pool"),
+        ({"project": "nlp", "resources": {"v5": 1}}, "never this fleet has no v5: it can never start"),
         ({"project": "nlp", "resources": {"v5": 1}}, "needs 1 more v5 in the pool would start it now"),
     ],
 )

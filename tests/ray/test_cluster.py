@@ -124,7 +124,7 @@ def test_a_cluster_that_made_way_comes_back_and_its_details_are_true_again(fleet
     until(lambda: fleet.job(owner)["state"] == "RUNNING", "the owner's share")
     waits = fleet.ask("launch", "cluster", "status", "dev")
     assert waits["state"] == "PENDING"
-    assert "it would take nlp over its share (4 of 2 cpu)" in waits["reason"]
+    assert "nlp would hold 4 cpu, more than its share of 2" in waits["reason"]
     assert "dashboard" not in waits
 
     flag.touch()

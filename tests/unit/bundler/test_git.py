@@ -168,7 +168,7 @@ def test_a_repository_is_asked_over_the_wire_and_its_head_is_the_default(
         found = bundle(tmp_path, bucket, repo=f"{url}/code.git")
         assert (found.commit, found.repo, found.folder) == (commit, f"{url}/code.git", "")
         assert bundle(tmp_path, bucket, repo=f"{url}/code.git", ref=commit).commit == commit
-        assert "gone.git cannot be asked" in refused(tmp_path, bucket, repo=f"{url}/gone.git")
+        assert f"cannot read {url}/gone.git: " in refused(tmp_path, bucket, repo=f"{url}/gone.git")
 
 
 def test_a_ref_that_is_not_there_names_the_nearest(code: Repository, bucket: CountingBucket) -> None:

@@ -182,7 +182,7 @@ def test_the_first_quota_begins_with_an_outline(team: Team) -> None:
     said = team.bastion("quota", "edit", "--yes", editor='sed -i.old "s/# v4 = 8/v4 = 8/" "$1"')
     assert said.code == 0
     assert "total v4: 0 -> 8" in said.err
-    assert "warning: v4: nobody has a share" in said.err
+    assert "warning: v4: no project has a share of it" in said.err
 
 
 def test_a_text_with_mistakes_is_kept_and_its_lines_are_told(team: Team) -> None:

@@ -189,7 +189,7 @@ def test_check_warns_and_writes_nothing(bastion: Command, bucket: PrefixedBucket
     file.write_text(GOOD.replace("nlp = [", "nlpp = ["))
     said = bastion("quota", "check", str(file))
     assert said.code == 0
-    assert "warning: nlp: has shares but no members (is nlpp meant?)" in said.err
+    assert "warning: nlp: has shares but no members (did you mean nlpp?)" in said.err
     assert not list(bucket.list("project-quotas/"))
 
 

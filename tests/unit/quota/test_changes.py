@@ -49,9 +49,9 @@ def test_tiers_are_told_apart_when_there_are_several() -> None:
 
 def test_odd_but_legal_things_are_warnings() -> None:
     assert warnings(NEW) == (
-        "cpu: nobody has a share, so it goes to whoever is first",
-        "vision: has shares but no members (is visoin meant?)",
-        "visoin: has members but no shares, it can only borrow",
+        "cpu: no project has a share of it, so every project may use all of it",
+        "vision: has shares but no members (did you mean visoin?)",
+        "visoin: has members but no shares: it can only borrow",
     )
     assert warnings(OLD) == ()
 
@@ -81,10 +81,10 @@ def test_odd_classes_and_user_limits_are_warnings() -> None:
         user_limits={"nlp": {"v4": 32}, "old": {"v4": 0}, "npl": {"v4": 1}},
     )
     assert warnings(odd) == (
-        "odl: has classes, and neither members nor shares (is old meant?)",
-        "npl: has user limits, and neither members nor shares (is nlp meant?)",
-        "nlp: the class standard needs no grant, it is everybody's",
-        "nlp: a user limit of 32 v4 limits nobody, the total is 32",
+        "odl: has classes but neither members nor shares (did you mean old?)",
+        "npl: has user limits but neither members nor shares (did you mean nlp?)",
+        "nlp: the class standard needs no grant: every project may use it",
+        "nlp: a user limit of 32 v4 has no effect: the total is 32",
         "old: no user may hold any v4, so no job that asks for it starts",
     )
 
@@ -95,4 +95,4 @@ def test_admins_of_projects_are_told_like_members() -> None:
     )
     assert diff(OLD, new) == ("nlp: admins added: eve", "odl: admins added: cy")
     assert diff(new, OLD) == ("nlp: admins removed: eve", "odl: admins removed: cy")
-    assert warnings(new) == ("odl: has admins, and neither members nor shares (is old meant?)",)
+    assert warnings(new) == ("odl: has admins but neither members nor shares (did you mean old?)",)

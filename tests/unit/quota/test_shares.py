@@ -84,7 +84,7 @@ def test_shares_may_be_amounts_beside_fractions() -> None:
     assert promised(4, a=1) == {"a": 4}, "as ever: alone it is all"
     assert promised(4, a=1, b="0.5") == {"a": 1, "b": 2}
     [odd] = warnings(parse(file_of(4, a=1, b="0.5")))
-    assert odd == "a: gpu = 1 is one of 4, as others have shares of it, too; all would be 1.0"
+    assert odd == "a: gpu = 1 means 1 of 4 units, as others have shares too; for all, use 1.0"
     assert warnings(parse(file_of(4, a=2, b=1, c=1))) == ()
 
 
@@ -103,13 +103,13 @@ def test_amounts_that_are_too_much_are_complaints() -> None:
 
 def test_a_share_that_is_no_unit_is_a_warning_with_the_smallest_that_would_be_one() -> None:
     small = parse(file_of(8, a="0.01", b="0.5"))
-    assert warnings(small) == ("a: 0.01 of 8 gpu is no whole unit, so nothing is promised to it; 0.12 would be one",)
+    assert warnings(small) == ("a: 0.01 of 8 gpu is less than one unit, so it is promised nothing; 0.12 is one unit",)
     assert promised(8, a="0.12", b="0.5")["a"] == 1
     assert promised(8, a="0.11", b="0.5")["a"] == 0
     fifths = parse(file_of(4, **dict.fromkeys("abcde", "0.2")))
     [odd] = warnings(fifths)
-    assert odd.startswith("e: 0.2 of 4 gpu is no whole unit")
-    assert odd.endswith("0.21 would be one, with less for the others")
+    assert odd.startswith("e: 0.2 of 4 gpu is less than one unit")
+    assert odd.endswith("0.21 is one unit, with less for the others")
     assert diff(None, fifths)[-1] == "e: members added: u-e"
 
 

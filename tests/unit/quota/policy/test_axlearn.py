@@ -38,8 +38,8 @@ def test_behind_the_seam_an_array_starts_as_many_tasks_as_fit_and_says_why_the_r
 @pytest.mark.parametrize(
     ("demand", "reason"),
     [
-        ({"h100": 1}, "kind h100 is in no pool"),
-        ({"v4": 9}, "asks for 9 v4 but the pool holds 8: it can never start"),
+        ({"h100": 1}, "this fleet has no h100: it can never start"),
+        ({"v4": 9}, "asks for 9 v4 but the fleet has 8: it can never start"),
     ],
 )
 def test_behind_the_seam_what_can_never_start_is_told_so(demand: Resources, reason: str) -> None:

@@ -68,9 +68,9 @@ def test_it_stands_in_line_with_the_first_choice_that_can_be() -> None:
     full = [hold("x", "vision", v4(8)), hold("y", "vision", v5p(8), order=1)]
     answer = decide(BOTH, wants=[choosy("c", {"v6e": 4}, v4(9), v5p(2))], holds=full, delay=1e6)
     assert answer.reasons["c"].startswith("waits for 2 v5p (3rd of 3 choices): needs 2 v5p, 0 of 8 free")
-    assert answer.reasons["c"].endswith("; else 4 v6e, more than there is; else 9 v4, more than there is")
+    assert answer.reasons["c"].endswith("; else 4 v6e, more than the fleet has; else 9 v4, more than the fleet has")
     never = decide(BOTH, wants=[choosy("c", {"v6e": 4}, v4(9))])
-    assert never.reasons["c"] == "kind v6e is in no pool; so it is with each of its 2 choices"
+    assert never.reasons["c"] == "this fleet has no v6e: it can never start; the same holds for each of its 2 choices"
 
 
 def test_tasks_of_an_array_start_in_one_choice() -> None:

@@ -48,7 +48,7 @@ def test_the_story_of_a_borrowed_half_with_two_jobs() -> None:
     assert (answer.starts, answer.stops) == ((), ())
     assert (
         answer.reasons["l2"]
-        == "needs 4 v4, 0 of 8 free; it would take nlp over its share (8 of 4 v4) and nothing is idle"
+        == "needs 4 v4, 0 of 8 free; nlp would hold 8 v4, more than its share of 4, and none is idle to borrow"
     )
 
     answer = decide(HALVES, wants=[two], holds=both[:1])
@@ -62,7 +62,7 @@ def test_the_story_of_a_borrowed_half_with_one_array() -> None:
     answer = decide(HALVES, wants=[want("v1", "vision", v4(3), order=1), replace(array, count=92)], holds=holds)
     assert stopped(answer) == [("arr", 7), ("arr", 6), ("arr", 5)]
     assert answer.reasons["arr"].startswith("needs 1 v4, 0 of 8 free; ")
-    assert "nlp is over its share (8 of 4 v4)" in answer.reasons["arr"]
+    assert "nlp holds 8 v4, more than its share of 4" in answer.reasons["arr"]
 
 
 def test_an_array_within_its_share_reclaims_for_as_many_tasks_as_the_share_holds() -> None:
@@ -91,7 +91,7 @@ def test_what_is_free_and_being_freed_is_kept_for_who_is_first_in_line() -> None
     wants = [want("v1", "vision", v4(6), order=1), want("c1", "vision", v4(4), order=0, priority=1, user="cy")]
     answer = decide(HALVES, wants=wants, holds=holds, reclaims=("v1",))
     assert (answer.starts, answer.stops) == ((), ())
-    assert "first in line" in answer.reasons["c1"] or "over its share" in answer.reasons["c1"]
+    assert "first in line" in answer.reasons["c1"] or "more than its share" in answer.reasons["c1"]
     assert started(decide(HALVES, wants=wants, holds=[], reclaims=("v1",)))[0] == "v1"
 
 
@@ -149,7 +149,9 @@ def test_who_was_stopped_is_lent_room_again_after_ever_longer_pauses_and_has_its
     back = replace(want("l2", "nlp", v4(2)), stops=3, stopped=ago(100))
     answer = decide(HALVES, wants=[back], holds=holds)
     assert (answer.starts, answer.again) == ((), NOW + timedelta(seconds=260))
-    assert answer.reasons["l2"].startswith("was stopped for others 3 times: room beyond the share of nlp is lent to it")
+    assert answer.reasons["l2"].startswith(
+        "stopped for others 3 times: it may borrow beyond the share of nlp again in "
+    )
     assert decide(HALVES, wants=[replace(back, stops=4)], holds=holds).again == NOW + timedelta(seconds=620)
     assert started(decide(HALVES, wants=[replace(back, stops=2)], holds=holds)) == ["l2"], "the first two are forgiven"
     assert started(decide(HALVES, wants=[back])) == ["l2"]
@@ -212,8 +214,8 @@ def test_a_share_of_a_third_of_nine_is_three() -> None:
 @pytest.mark.parametrize(
     ("demand", "reason"),
     [
-        ({"h100": 1}, "kind h100 is in no pool"),
-        ({"v4": 64}, "asks for 64 v4 but the pool holds 8: it can never start"),
+        ({"h100": 1}, "this fleet has no h100: it can never start"),
+        ({"v4": 64}, "asks for 64 v4 but the fleet has 8: it can never start"),
     ],
 )
 def test_what_can_never_start_is_told_so(demand: Resources, reason: str) -> None:
