@@ -57,7 +57,7 @@ def ray_host() -> int:
 def simulate() -> int:
     """The console script `bastion-simulate`: the simulated worlds are part of the tests, and not of what is installed."""
     print(
-        "bastion-simulate: simulated worlds are not installed; run them in a checkout of Bastion: make simulate SEED=28",
+        "bastion-simulate: the simulation is not installed; run it in a checkout of Bastion: make simulate SEED=28",
         file=sys.stderr,
     )
     return 1

@@ -104,7 +104,7 @@ class Journal:
             try:
                 same = digest(self._bucket.read(layout.journal(seq), OBJECT_BYTES_MAX).data) == ours
             except ObjectNotFound:
-                raise _lost(seq, "is gone, which was there") from None
+                raise _lost(seq, "was written and is gone") from None
             except TooLarge:
                 same = False
             if not same:
@@ -121,7 +121,7 @@ class Journal:
         for seq in numbers:
             # A listing may miss an object; a read does not.
             if layout.journal(seq) not in shown and not self._exists(seq):
-                raise _lost(seq, "is gone, which was there")
+                raise _lost(seq, "was written and is gone")
 
     def _apply(self, event: AnyEvent) -> None:
         event = bounded(event)
@@ -156,7 +156,7 @@ class Journal:
                     return
             except BucketError as error:
                 if str(error) != problem:
-                    log.warning("journal object %d cannot be written, trying on: %s", seq, error)
+                    log.warning("journal object %d cannot be written, retrying: %s", seq, error)
                 problem = str(error)
                 self._clock.sleep(RETRY_S)
                 continue
@@ -171,7 +171,7 @@ class Journal:
 
 
 def _lost(seq: int, what: str) -> JournalEndLost:
-    return JournalEndLost(f"journal object {seq} {what}; this bastion ends before it writes more behind the gap")
+    return JournalEndLost(f"journal object {seq} {what}; this bastion ends, so that it writes nothing behind the gap")
 
 
 def take_over(journal: Journal, event: AnyEvent) -> bool:

@@ -181,7 +181,7 @@ def _look(bucket: Bucket, number: int) -> tuple[JournalObject | None, str, str]:
     except RecordError as damage:
         return _rest_of(data, number), str(damage), ""
     if record.seq != number:
-        return None, f"journal object {number} cannot be read: it says that it is number {record.seq}", ""
+        return None, f"journal object {number} cannot be read: its content is that of object {record.seq}", ""
     return record, "", digest(data)
 
 

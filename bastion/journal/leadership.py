@@ -111,7 +111,7 @@ class StatusBeat:
                 version = self._try(data, status)
             except BucketError as error:
                 if str(error) != problem:
-                    log.warning("the sign of life cannot be written, trying on: %s", error)
+                    log.warning("the heartbeat, status.json, cannot be written, retrying: %s", error)
                 problem = str(error)
                 self._clock.sleep(RETRY_S)
                 continue
@@ -152,8 +152,8 @@ class StatusBeat:
         _heed(theirs, status.epoch)
         if theirs is not None and theirs.epoch == status.epoch and _who(theirs) != _who(status):
             raise JournalEndLost(
-                f"epoch {status.epoch} is also that of pid {theirs.pid} on {theirs.host}, so the journal lost what the first of "
-                "them wrote: this one ends"
+                f"pid {theirs.pid} on {theirs.host} has epoch {status.epoch}, too, so the journal lost what the "
+                "first of the two wrote: this bastion ends"
             )
         if theirs is not None and theirs.head and theirs.epoch < status.epoch:
             self._follows(theirs)
@@ -165,8 +165,8 @@ class StatusBeat:
         number, head = self._began
         if theirs.seq > number or (theirs.seq == number and head and theirs.head != head):
             raise JournalEndLost(
-                f"epoch {theirs.epoch} wrote the journal up to object {theirs.seq - 1}, and this one began at object {number} "
-                "behind another end, so the journal lost what that one wrote: this one ends"
+                f"epoch {theirs.epoch} wrote the journal up to object {theirs.seq - 1}, but this bastion began at object "
+                f"{number} of a journal without that part: the journal lost it, and this bastion ends"
             )
 
 

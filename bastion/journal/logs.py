@@ -89,7 +89,7 @@ class SegmentWriter:
     def _create(self, data: bytes) -> None:
         key = layout.segment(self._prefix, self._next)
         if not create_once(self._bucket, key, data).mine:
-            raise RecordError(f"log segment {key} was written by somebody else")
+            raise RecordError(f"log segment {key} was written by another process")
         self._next += 1
 
 
@@ -238,7 +238,7 @@ class LineSplitter:
             if not self._parted:
                 self._parted = True
                 shown.append(
-                    f"[bastion] the line above has no end in {self._most} bytes: it is cut here, and goes on below"
+                    f"[bastion] the line above has more than {self._most} bytes: it is cut here and goes on below"
                 )
         return shown
 

@@ -35,7 +35,7 @@ LOOKED_AT = 20_000
 
 NAMED = 3
 """At most this many lost things are named in a message."""
-ADVICE = "put back the objects that were there, or see bastion recover"
+ADVICE = "put back the lost objects, or see bastion recover"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ def lost(bucket: Bucket, state: State, known: KnownObjects, at_once: Map) -> Ite
     """Yield what is known but not in the journal, one phrase each."""
     yield from _ahead(bucket, state, known)
     for key in unknown(bucket, state, known.orders, at_once):
-        yield f"{layout.order(key)} tells of an attempt that is not in it"
+        yield f"{layout.order(key)} names an attempt that is not in it"
 
 
 def _ahead(bucket: Bucket, state: State, known: KnownObjects) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _ahead(bucket: Bucket, state: State, known: KnownObjects) -> Iterator[str]:
     if _is_cut(bucket, state, known.snapshot):
         yield f"{layout.snapshot(known.snapshot)} was made of object {known.snapshot - 1}"
     if not state.seq and not state.epoch:
-        yield from (f"{layout.CLAIMS}{key} tells of an attempt" for key in known.claims[:NAMED])
+        yield from (f"{layout.CLAIMS}{key} names an attempt" for key in known.claims[:NAMED])
 
 
 def _by_status(bucket: Bucket, state: State, known: KnownObjects) -> Iterator[str]:
@@ -108,13 +108,13 @@ def _by_status(bucket: Bucket, state: State, known: KnownObjects) -> Iterator[st
     if status.epoch > state.epoch:
         yield f"{layout.STATUS} is of epoch {status.epoch}, the journal's last of {state.epoch}"
     if status.head and status.seq > state.seq:  # older versions wrote no `head`: they counted unwritten objects
-        yield f"{layout.STATUS} knows it up to object {status.seq - 1}"
+        yield f"{layout.STATUS} records it up to object {status.seq - 1}"
     if status.head and known.snapshot < status.seq <= state.seq:  # no reader uses objects below a snapshot
         here = state.head if status.seq == state.seq else _digest(bucket, status.seq - 1)
         if here and here != status.head:
             yield (
-                f"{layout.STATUS} knows object {status.seq - 1} with the digest {status.head[:12]}, and it has {here[:12]}: "
-                "it was changed"
+                f"{layout.STATUS} records digest {status.head[:12]} for object {status.seq - 1}, which has {here[:12]}: "
+                "that object was changed"
             )
 
 
@@ -169,7 +169,7 @@ ALL = 10**9
 AHEAD_MAX = 100
 """A task can have had at most this many more attempts than the journal knows. A claim of a later one is not ours."""
 
-GONE = "it was lost with the end of the journal"
+GONE = "lost with the end of the journal"
 """The reason of what ends because it was lost."""
 
 
@@ -269,7 +269,7 @@ def accept(bucket: Bucket, clock: Clock, ids: Ids, loss: LostTail, *, user: str,
     state, first = loss.state, loss.state.seq
     state.seq = loss.seq
     if not create_once(bucket, layout.snapshot(loss.seq), recover.pack_snapshot(state)).mine:
-        raise BastionError(f"{layout.snapshot(loss.seq)} was written meanwhile; see bastion recover again")
+        raise BastionError(f"{layout.snapshot(loss.seq)} was written meanwhile; run bastion recover again")
     journal = Journal(bucket, clock, ids, state)
     journal.epoch = loss.epoch
     journal.begin(max(clock.wall(), state.now or clock.wall()))
@@ -286,7 +286,7 @@ def check(loss: LostTail) -> None:
     for (job, task), count in loss.attempts.items():
         if count - len(_known(loss.state, job, task)) > AHEAD_MAX:
             key = AttemptKey(job, task, count - 1)
-            raise BastionError(f"{layout.CLAIMS}{key} tells of an attempt that cannot have been; remove it")
+            raise BastionError(f"{layout.CLAIMS}{key} names an attempt that cannot exist; remove this object")
 
 
 def _known(state: State, job: str, task: int) -> list[object]:

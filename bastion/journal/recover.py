@@ -108,7 +108,7 @@ def _object(bucket: Bucket, seq: int) -> tuple[JournalObject, str]:
         data = bucket.read(layout.journal(seq)).data
         return unpack(data, seq), digest(data)
     except ObjectNotFound as missing:
-        raise RecordError(f"journal object {seq} is missing, and later ones are there; put it back") from missing
+        raise RecordError(f"journal object {seq} is missing, but later ones are there; put it back") from missing
     except AccessDenied as denied:  # a retry does not help
         raise RecordError(f"journal object {seq} cannot be read: {denied}") from denied
 
@@ -163,7 +163,7 @@ def command_of(bucket: Bucket, renewed: Renewal | None) -> Changes | None:
     except (ObjectNotFound, IndexError) as error:
         raise RecordError(f"the new command is not in journal object {renewed.seq}") from error
     if not isinstance(event, Updated):
-        raise RecordError(f"event {renewed.index} of journal object {renewed.seq} is no update")
+        raise RecordError(f"event {renewed.index} of journal object {renewed.seq} is not an update")
     return event.changes
 
 

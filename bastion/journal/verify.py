@@ -87,7 +87,8 @@ class _Seen:
         number = self._next if self._gap is None else self._gap[1] + 1
         if record.seq != number:
             raise RecordError(
-                f"journal object {number} was changed: it says that it is {record.seq}; put back what was there"
+                f"journal object {number} was changed: its content is that of object {record.seq}; "
+                "put back what was there"
             )
         self._allow_gap(record)
         if problem := broken_link(record.seq, record.prev, self.head, chained=self.chain is not None):
@@ -95,8 +96,8 @@ class _Seen:
         name, pinned = self._pins.get(record.seq + 1, ("", head))
         if pinned != head:
             raise RecordError(
-                f"journal object {record.seq} was changed: its digest is {head[:12]}, and {name} knows it as {pinned[:12]}; "
-                "put back what was stored there"
+                f"journal object {record.seq} was changed: its digest is {head[:12]}, but {name} records "
+                f"{pinned[:12]}; put back what was stored there"
             )
         if record.prev and self.chain is None:
             self.chain = record.seq
@@ -109,13 +110,13 @@ class _Seen:
         """
         if not self.objects and record.seq and record.prev:
             raise RecordError(
-                f"journal object {record.seq - 1} is missing, which object {record.seq} knows; put it back"
+                f"journal object {record.seq - 1} is missing, but object {record.seq} names its digest; put it back"
             )
         gap, self._gap = self._gap, None
         if gap is None:
             return
         if not any(isinstance(event, LossAccepted) and event.first <= gap[0] for event in record.events):
-            raise RecordError(f"journal object {gap[0]} is missing, and later ones are there; put it back")
+            raise RecordError(f"journal object {gap[0]} is missing, but later ones are there; put it back")
         self.accepted.append(gap)
 
 

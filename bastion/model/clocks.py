@@ -69,7 +69,7 @@ def wrong(off_s: float) -> str:
     """Describe what is wrong with this machine's clock; empty if it may be used."""
     if abs(off_s) <= OFF_MAX_S:
         return ""
-    return f"the clock of this machine is {words(off_s)} the store's: set it, as by NTP; see bastion doctor"
+    return f"the clock of this machine is {words(off_s)} the store's: set it, for example by NTP; see bastion doctor"
 
 
 def ahead(journalled: datetime | None, now: datetime) -> str:

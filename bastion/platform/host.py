@@ -69,4 +69,4 @@ def terminate(status: Status) -> None:
     except psutil.NoSuchProcess:
         return
     except psutil.AccessDenied:
-        raise Forbidden(f"bastion {status.name} (pid {status.pid}) is another account's; ask its owner") from None
+        raise Forbidden(f"bastion {status.name} (pid {status.pid}) belongs to another account; ask its owner") from None

@@ -77,7 +77,7 @@ def _read(bucket: Bucket, clock: Clock, key: str, data: bytes) -> ClockReading:
     stat = next(iter(bucket.list(key)), None)
     ended = clock.monotonic()
     if stat is None or stat.key != key:  # the listing is by prefix: another key may come first
-        raise BucketError(f"{bucket.url}: {key} was written, and is not listed; see who deletes it")
+        raise BucketError(f"{bucket.url}: {key} was written, but is not listed; find out what deletes it")
     # Use the monotonic clock: the wall clock may be corrected in between.
     moment = WriteTime(before, stat.modified, before + timedelta(seconds=ended - began))
     return ClockReading(stat.modified, began, ended, offset(moment))

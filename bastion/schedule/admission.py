@@ -63,8 +63,7 @@ def not_granted(project: str, job_class: str) -> str:
 
 
 _NO_CAPACITY = (
-    "the pool holds nothing; have an admin say what there is, with bastion config set capacity=KIND=AMOUNT"
-    " or a quota file"
+    "its capacity is not set; ask an admin to run bastion config set capacity=KIND=AMOUNT, or to set a quota file"
 )
 
 
@@ -72,13 +71,13 @@ def _too_much(choice: Alternative, partitions: Sequence[Resources]) -> list[str]
     wrong, capacity = [], total(partitions)
     for kind, amount in choice.demand.items():
         if kind not in capacity:
-            hint = did_you_mean(kind, list(capacity), f"the pool holds {text(capacity)}" if capacity else _NO_CAPACITY)
-            wrong.append(f"nobody has the resource {kind}; {hint}")
+            hint = f"it has {text(capacity)}" if capacity else _NO_CAPACITY
+            wrong.append(f"this fleet has no {kind}; {hint}")
         elif amount > capacity[kind]:
-            wrong.append(f"it asks for {kind}={amount}, and the pool holds {kind}={capacity[kind]}; ask for less")
+            wrong.append(f"{kind}={amount} is more than the fleet has, {kind}={capacity[kind]}; ask for less")
     if not wrong and not any(fits(choice.demand, partition) for partition in partitions):
-        held = ", nor ".join(map(text, partitions))
-        wrong.append(f"it asks for {text(choice.demand)}, and no runner's tiers hold that: not {held}; ask for less")
+        held = " or ".join(map(text, partitions))
+        wrong.append(f"no runner's tiers hold {text(choice.demand)}, only {held}; ask for less")
     return wrong
 
 

@@ -44,7 +44,7 @@ class Decision:
     def complaints(self) -> list[str]:
         """List one line for each job that cannot start because it got no place."""
         return [
-            f"{job} would start, and cannot be placed; launch hold it: {error!r}"
+            f"{job} may start but cannot be placed; hold it with launch hold: {error!r}"
             for job, error in self.unseated.items()
         ]
 

@@ -77,7 +77,7 @@ def _lapses(state: State, now: datetime) -> Iterator[Lapsed]:
     late = dict.fromkeys(job for _, job in due if job in state.pending)
     for job_id in late:
         begun = "again " if state.jobs[job_id].waiting else ""
-        told = f"its deadline passed before it could start {begun}".rstrip()
+        told = f"the deadline passed before the job could start {begun}".rstrip()
         yield Lapsed(job=job_id, outcome=JobState.TIMEOUT, reason=told)
     for job_id, text in state.doomed.items():
         if job_id not in late:
@@ -106,9 +106,9 @@ def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[
     if job.cancelled_by or task.cancel:
         return Cause.CANCELLED, f"cancelled by {job.cancelled_by or 'its user'}", None
     if _is_late(job, now):
-        return Cause.DEADLINE, "its deadline has passed", None
+        return Cause.DEADLINE, "the deadline has passed", None
     if job.renewed is not None and attempt.renewed != job.renewed:
-        return Cause.UPDATED, f"{job.renewed.user} gave it a new command, which its next attempt runs", None
+        return Cause.UPDATED, f"{job.renewed.user} set a new command; the next attempt runs it", None
     if attempt.at_work:
         for index, worker in enumerate(attempt.workers):
             if worker.cause not in (None, Cause.OK):
@@ -149,10 +149,10 @@ def _end(key: AttemptKey, job: Job, task: Task, attempt: Attempt, now: datetime)
     outcome, wait = _outcome(cause, job, task, attempt)
     if outcome is JobState.PENDING and _loops(job, task, attempt, (cause, exit_code, told), now):
         outcome, wait = JobState.FAILED, None
-        told = f"the same error twice without progress: {_error(told)}; --no_crash_guard tries on"
+        told = f"the same error twice without progress: {_error(told)}; --no_crash_guard retries anyway"
     if outcome is JobState.PENDING and _is_late(job, now):
         outcome, wait = JobState.TIMEOUT, None
-        told = told if cause is Cause.DEADLINE else f"{told}; its deadline has passed"
+        told = told if cause is Cause.DEADLINE else f"{told}; the deadline has passed"
     return Ended(
         job=key.job,
         task=key.task,

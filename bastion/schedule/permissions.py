@@ -28,7 +28,7 @@ def stranger(request: AboutJob, user: str, whose: Job | JobSpec, inputs: Decisio
     """Say why this user may not ask for it, in whatever state the job is; empty if they may."""
     if user == whose.user or is_admin(user, whose.project, inputs):
         return ""
-    return f"job {request.job} is {whose.user}'s; only they and admins may {VERBS[type(request)]} it"
+    return f"job {request.job} belongs to {whose.user}; only {whose.user} and admins may {VERBS[type(request)]} it"
 
 
 def not_for(user: str, request: AboutAll, admins: Collection[str]) -> str:
@@ -58,7 +58,7 @@ def refusal(request: AboutJob, user: str, state: State, inputs: DecisionInputs) 
     if isinstance(request, Release):
         return _not_theirs(user, job, inputs)
     if isinstance(request, Top) and job.id not in state.pending:
-        return f"job {job.id} does not wait: it has no place that could be better"
+        return f"job {job.id} is not waiting, so it has no place to move up from"
     return _not_so(request.changes, job, state, inputs) if isinstance(request, Update) else ""
 
 
@@ -86,16 +86,16 @@ def _not_so(changes: Changes, job: Job, state: State, inputs: DecisionInputs) ->
         if wrong := next(shapes, ""):
             return f"job {job.id}: {wrong}"
     if changes.after and leads_to(state, conditions(changes.after), job.id):
-        return f"job {job.id} would wait for itself, by way of {', '.join(changes.after)[:200]}"
+        return f"job {job.id} would wait for itself, through {', '.join(changes.after)[:200]}"
     return _too_late(changes, job, state) if job.id in state.live else ""
 
 
 def _too_late(changes: Changes, job: Job, state: State) -> str:
     """Say what cannot be changed while the job runs."""
     if changes.after is not UNSET or changes.begin is not UNSET:
-        return f"job {job.id} runs: when it begins is past; launch hold {job.id} keeps back what is not started of it"
+        return f"job {job.id} runs, so it no longer waits to begin; to keep back its other tasks: launch hold {job.id}"
     if not changes.renew:
-        limit = "and its worker goes by the time limit it began with; change it with a new command only"
+        limit = "and its worker keeps the time limit that it began with; only a new command can change it"
         return f"job {job.id} runs, {limit}" if changes.time_limit_s is not UNSET else ""
     stays = f"is held by {job.held}" if job.held else why_paused(state) and f"the bastion is {why_paused(state)}"
     return f"job {job.id} runs, and {stays}: it would be stopped and not started again" if stays else ""

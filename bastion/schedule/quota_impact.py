@@ -38,7 +38,7 @@ def _job(state: State, job: Job, old: Quota, new: Quota) -> Iterator[str]:
 def _left(state: State, job: Job) -> str:
     """Say what happens to a job whose user left its project."""
     tasks = len(state.live.get(job.id, ()))
-    waits = "what waits of it stays waiting" if job.id in state.pending else ""
+    waits = "its waiting tasks stay waiting" if job.id in state.pending else ""
     if not tasks:
         return f"it stays waiting; {STOP_AFFECTED} ends it"
     held = (

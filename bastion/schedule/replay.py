@@ -34,9 +34,9 @@ class DecisionDifference(StrEnum):
     """How a repeated decision differs from the recorded one."""
 
     NONE = ""
-    INPUTS = "it rested on something else than the journal folds to"
-    RECORD = "what the journal holds is not what was decided"
-    ANSWER = "another answer to the same question"
+    INPUTS = "the journal gives other inputs than the decision had"
+    RECORD = "the journal holds another answer than was decided"
+    ANSWER = "the same inputs give another answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ def affected(state: State, old: Config, new: Config) -> list[str]:
 def _admins(old: Config, new: Config) -> Iterator[str]:
     for user in old.admins:
         if user not in new.admins:
-            yield f"{user}: no admin any more; may stop only jobs of their own"
+            yield f"{user}: no longer an admin; may stop only their own jobs"
     for user in new.admins:
         if user not in old.admins:
             yield f"{user}: an admin from now on; may stop everybody's jobs"
@@ -39,11 +39,11 @@ def _capacity(state: State, old: Config, new: Config) -> Iterator[str]:
     runners = [key for key in ("runners", "runner_options", "google") if getattr(old, key) != getattr(new, key)]
     if old.capacity == new.capacity and not runners:
         return
-    yield "capacity, runners and google: as they are until the bastion's next start"
+    yield "changes to capacity, runners and google take effect after a restart"
     used = total(held(state, Quota.open()).values())
     for kind in old.capacity:
         if new.capacity and used.get(kind, 0) > new.capacity.get(kind, 0):
-            yield f"{kind}: jobs hold {used[kind]}, and there will be {new.capacity.get(kind, 0)}"
+            yield f"{kind}: jobs hold {used[kind]}, more than the new capacity of {new.capacity.get(kind, 0)}"
 
 
 def _placing(state: State, old: Config, new: Config) -> Iterator[str]:
@@ -51,11 +51,11 @@ def _placing(state: State, old: Config, new: Config) -> Iterator[str]:
         return
     there = places(state, new)
     for runners, kinds in there.shared().items():
-        yield f"{', '.join(kinds)}: {' and '.join(runners)} have such, and only {runners[0]} gives it; placing may say who does"
+        yield f"{', '.join(kinds)}: {' and '.join(runners)} have it, only {runners[0]} gives it; placing can name another"
     moved = Counter[tuple[int, str, str]]()
     for _, job, attempt in state.live_attempts():
         if attempt.runner not in (gives := there.runners_at(job.resources, attempt.tier)):
-            moved[attempt.tier, attempt.runner, " or ".join(gives) or "nobody"] += 1
+            moved[attempt.tier, attempt.runner, " or ".join(gives) or "no runner"] += 1
     for (tier, runner, now), number in sorted(moved.items()):
         stay, count = (f"{number} attempts stay", "count") if number > 1 else ("1 attempt stays", "counts")
         yield f"tier {tier}: {stay} on {runner} and {count} as use of {now}, which gives it from now on"
@@ -64,4 +64,4 @@ def _placing(state: State, old: Config, new: Config) -> Iterator[str]:
 def _jobs(old: Config, new: Config) -> Iterator[str]:
     for key in ("run_as", "job_limits"):
         if getattr(old, key) != getattr(new, key):
-            yield f"{key}: jobs start as before until the bastion's next start"
+            yield f"{key}: changes take effect after a restart; until then jobs start as before"

@@ -51,4 +51,4 @@ class BeatReader:
 def _refusal(seen: FactsRead, machine: str) -> str:
     assert seen.facts is not None
     name = layout.facts(seen.key, seen.worker)
-    return f"{name} is not believed: it names {seen.facts.machine[:200]!r}, and its worker is on {machine!r}"
+    return f"{name} is not used: it names the machine {seen.facts.machine[:200]!r}, but its worker is on {machine!r}"

@@ -267,7 +267,7 @@ def _patiently(doors: ServiceContext, ask: Callable[[], T]) -> T:
         try:
             return ask()
         except BucketError as error:
-            log.warning("the bucket does not answer, trying on: %s", error)
+            log.warning("the bucket does not answer, retrying: %s", error)
             doors.clock.sleep(1.0)
 
 

@@ -73,16 +73,14 @@ class RequestAuthors:
         """Return what is wrong with a request in this user's name that this account wrote; empty if nothing is."""
         if owner is None or self._may_act_for_others(owner) or self.number_of(user) == owner:
             return ""
-        return f"it asks in the name of {user}, and {self.name_of(owner)} wrote it; only root may ask in another's name"
+        return f"the request names the user {user}, but {self.name_of(owner)} wrote it; only root may act for others"
 
     def homeless(self, user: str, owner: int | None, request: Request) -> str:
         """Return why a job of this user has no account to run as here; empty if it has one, or no job is submitted."""
         if not isinstance(request, Submit):
             return ""
         if self.as_submitter and self.number_of(user) is None:
-            return (
-                f"jobs run as who submits them, and this machine has no account {user}; create it, or submit as another"
-            )
+            return f"each job runs as its user, and this machine has no account {user}; create it, or submit as another"
         return self.refused if owner is not None and not self._may_act_for_others(owner) else ""
 
     def _may_act_for_others(self, owner: int) -> bool:

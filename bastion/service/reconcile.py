@@ -155,10 +155,12 @@ class Reconciler:
                 f"{machine.origin or f'machine {machine.id}'} has the name of worker {machine.worker} of {machine.key}"
             )
             if machine.id not in ours:
-                yield Stray(f"{said}, and this bastion did not make it: it is left alone; end it where it was made")
+                yield Stray(
+                    f"{said}, but this bastion did not create it: it is left alone; end it where it was created"
+                )
             elif machine.id in self.refuted:
-                told = f"{said} and of epoch {machine.epoch}, of which neither {layout.STATUS} nor the journal knows"
-                yield Stray(f"{told}: it is ended, unless the job wants it")
+                told = f"{said} and epoch {machine.epoch}, which neither {layout.STATUS} nor the journal has"
+                yield Stray(f"{told}: it is ended unless the job needs it")
 
     def _remember_only(self, rows: dict[AttemptKey, Desired]) -> None:
         self.asked = {key: at for key, at in self.asked.items() if key in rows}
@@ -234,7 +236,7 @@ class Reconciler:
             if not claim.void and not self.runner.is_of(claim.machine, row.key, worker):
                 name = layout.claim(row.key, worker)
                 raise RecordError(
-                    f"{name} cannot be believed: it names {claim.machine[:200]!r}, which is not of this worker"
+                    f"{name} cannot be used: it names {claim.machine[:200]!r}, which is not a machine of this worker"
                 )
             return ClaimRead(row.key, worker, claim)
         except RecordError as damage:
@@ -336,7 +338,7 @@ def read_facts(bucket: Bucket, key: AttemptKey, worker: int) -> Facts | None:
     except ObjectNotFound:
         return None
     except RecordError as damage:
-        log.warning("%s; what it told is lost, unless its worker tells it again", damage)
+        log.warning("%s; its facts are lost unless its worker reports them again", damage)
         return None
 
 

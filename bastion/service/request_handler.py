@@ -111,7 +111,7 @@ class RequestHandler:
             reason = f"the spec names the user {spec.user}, but lies in the inbox of {letter.user}"
             return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
         if job in state.jobs:
-            reason = f"there is a job {job} already; submit it again"
+            reason = f"a job {job} exists already; submit it again"
             return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
         wrong = complaints(spec, inputs.quota, self._sides, self._faults)
         wrong += faults(wanted, job, state.jobs)

@@ -140,9 +140,11 @@ def read(
     user, request_id = layout.request_of(stat.key) or ("", stat.key)
     letter = partial(ReceivedRequest, stat.key, user, request_id, stored=stat.modified, size=stat.size)
     if not letter(None).is_somebodys:
-        return letter(None, "its key is not inbox/<user>/<request id>.json")
+        return letter(None, "the request's key is not inbox/<user>/<request id>.json")
     large = (
-        f"it has {stat.size} bytes; at most {REQUEST_BYTES_MAX} are allowed" if stat.size > REQUEST_BYTES_MAX else ""
+        f"the request has {stat.size} bytes; at most {REQUEST_BYTES_MAX} are allowed"
+        if stat.size > REQUEST_BYTES_MAX
+        else ""
     )
     if large and not authors:
         return letter(None, large, job=NAMELESS)
@@ -164,7 +166,7 @@ def read(
     if authors and (homeless := authors.homeless(user, stored.owner, request)):
         return letter(None, homeless, job=names_of(stored.data))
     if recall and isinstance(request, Submit) and _has_been(bucket, job_id(request.spec.name, request_id)):
-        return letter(None, "its job was here before, and ended long ago; submit it anew")
+        return letter(None, "a job of this id was here before and ended long ago; submit it again")
     return letter(request)
 
 

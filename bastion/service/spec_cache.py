@@ -50,7 +50,7 @@ class SpecCache:
         try:
             events = proven(self._bucket, seq).events
         except ObjectNotFound as missing:
-            raise RecordError(f"the spec of {job} is not there: {missing}") from missing
+            raise RecordError(f"the spec of {job} cannot be found: {missing}") from missing
         if index >= len(events) or not isinstance(events[index], Submitted):
             raise RecordError(f"the spec of {job} is not event {index} of journal object {seq}")
         for event in events:  # neighbours are likely to start next

@@ -244,7 +244,7 @@ class Bastion:
 
     def _correct(self, asked: ClockReading) -> None:
         off = self.time.correct(asked)
-        what = f"our time is {words(off)} the store's, and goes on: if the store's is right, restart the bastion"
+        what = f"the bastion's time is {words(off)} the store's, and it keeps its own: if the store's is right, restart it"
         self.troubles.tell("clock", [what] if off else [])
 
     def heed(self, reading: AdminFilesRead) -> None:
@@ -342,7 +342,7 @@ class Bastion:
         if legal:
             self.own_log.event(event)
         else:
-            log.error("refused by the table of moves: %s", event)
+            log.error("this event is not allowed now and was dropped: %s", event)
         return legal
 
     # Append and act

@@ -108,8 +108,8 @@ class Watchdog:
         where = f"its machine {machines}" if machines else "a machine of it"
         if attempt.runner not in scene.runners:
             yield (
-                f"{key} holds {text(job.demand)} on the runner {attempt.runner}, which is not configured: nobody can say when "
-                f"{where} is gone; configure that runner again"
+                f"{key} holds {text(job.demand)} on the runner {attempt.runner}, which is not configured: "
+                f"the bastion cannot learn when {where} is gone; configure that runner again"
             )
         since = forming_since(attempt)
         if attempt.state is AttemptState.STARTING and not attempt.waits_for and scene.now > since + FORMING + MARGIN:
@@ -118,8 +118,8 @@ class Watchdog:
         if attempt.state is AttemptState.STOPPING and late:
             assert attempt.deadline is not None
             yield (
-                f"{key} was to end by {clock(attempt.deadline, scene.now)}, and {attempt.runner} does not say that {where} is "
-                f"gone; end it there by hand"
+                f"{key} should have ended by {clock(attempt.deadline, scene.now)}, and {attempt.runner} does not say that "
+                f"{where} is gone; end it there by hand"
             )
         if (over := self._over.get(key)) is not None and scene.at - over > GONE_S:
             yield (
@@ -133,22 +133,22 @@ def _own(scene: ServiceView) -> Iterator[str]:
     if scene.due and scene.state.pending and at - vitals.decided > UNDECIDED_S:
         waiting, first = len(scene.state.pending), next(iter(scene.state.pending))
         yield (
-            f"nothing has been decided for {_minutes(at - vitals.decided)}; {waiting} jobs wait, {first} the first of them; "
-            "see whether the runner answers, and bastion logs"
+            f"nothing has been decided for {_minutes(at - vitals.decided)}; {waiting} jobs wait, first {first}; "
+            "check that the runner answers, and see bastion logs"
         )
     for task, since in scene.tasks.items():
         if at - since > TASK_S.get(task.result, TASK_USUAL_S):
             yield f"the task '{task}' has not returned for {_minutes(at - since)}; restart the bastion: what runs goes on"
     if vitals.lag is not None and at - vitals.lag[0] < LAG_SHOWN_S:
         yield (
-            f"a tick took {vitals.lag[1]:.0f} s, {_minutes(at - vitals.lag[0])} ago; see whether its machine has processor, "
-            "memory and a bucket to spare"
+            f"a tick took {vitals.lag[1]:.0f} s, {_minutes(at - vitals.lag[0])} ago; check that the bastion's machine has "
+            "enough CPU and memory, and that the bucket is fast enough"
         )
     stuck = {key: since for key, since in scene.requests.items() if at - since > REQUEST_S}
     if stuck:
         oldest = min(stuck, key=lambda key: (stuck[key], key))
         yield (
-            f"{len(stuck)} requests have had no answer for {_minutes(at - stuck[oldest])}, {oldest} the first of them; "
+            f"{len(stuck)} requests have had no answer for {_minutes(at - stuck[oldest])}, first {oldest}; "
             "if it cannot be read, remove it"
         )
 
@@ -156,8 +156,7 @@ def _own(scene: ServiceView) -> Iterator[str]:
 def _overlooked(scene: ServiceView) -> Iterator[str]:
     if jobs := scene.vitals.overlooked:
         yield (
-            f"{len(jobs)} jobs may start and are not considered, {jobs[0]} the first of them; restart the bastion, and "
-            "report this"
+            f"{len(jobs)} jobs may start but are not considered, first {jobs[0]}; restart the bastion, and report this"
         )
 
 

@@ -24,9 +24,9 @@ from .workload import Arrival, WorkPace
 
 LEFT_OUT = MappingProxyType(
     {
-        "larger_than_pool": "ask for more than there is",
+        "larger_than_pool": "ask for more than the fleet has",
         "unknown_project": "belong to a project that the quota file does not know",
-        "not_a_member": "have a user who is no member of their project",
+        "not_a_member": "have a user who is not a member of their project",
         "class_not_granted": "are of a class that their project was not granted",
         "after_the_window": "come after the window",
     }

@@ -68,7 +68,9 @@ class Simulation:
         while (now := self._next()) is not None and (turns < TURNS_MAX or now == before):
             turns = turns + 1 if now == before or self._is_over() else 0
             if turns > TURNS_MAX:
-                raise BastionError(f"the policy {self._inputs.config.policy} comes to no end at {now}; report this")
+                raise BastionError(
+                    f"the policy {self._inputs.config.policy} does not come to an end at {now}; report this"
+                )
             before = now
             yield self._turn(now)
 

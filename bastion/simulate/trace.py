@@ -68,7 +68,7 @@ def _check_heads(heads: Sequence[str]) -> None:
     for name in heads:
         if name not in COLUMNS:
             raise BastionError(
-                f"line 1: {name[:64]!r} is no column of a trace; {did_you_mean(name[:64], COLUMNS, _use(COLUMNS))}"
+                f"line 1: {name[:64]!r} is not a column of a trace; {did_you_mean(name[:64], COLUMNS, _use(COLUMNS))}"
             )
         if list(heads).count(name) > 1:
             raise BastionError(f"line 1: names {name} more than once")

@@ -48,7 +48,9 @@ def create_once(bucket: Bucket, key: str, data: bytes) -> CreateResult:
         except TooLarge:
             return CreateResult(False, b"", "")
         return CreateResult(found.data == data, found.data, found.version)
-    raise BucketError(f"{bucket.url}: {key!r} was taken and gone {_TRIES} times in a row; see who deletes it")
+    raise BucketError(
+        f"{bucket.url}: {key!r} was created and deleted {_TRIES} times in a row; find out what deletes it"
+    )
 
 
 def settled(write: Callable[[], T]) -> T:

@@ -42,11 +42,11 @@ def term(
     )
     for name in ("bundles_days", "logs_days", "outputs_days"):
         if not 0 <= (days := getattr(said, name)) <= 36_500:
-            raise UsageError(f"--{name} is {days}; use a whole number of days, 0 for: for ever")
+            raise UsageError(f"--{name} is {days}; use a whole number of days, 0 to keep them for ever")
     if 0 < said.bundles_days < config.bundles_days / 2 or (said.bundles_days and not config.bundles_days):
         kept = f"{config.bundles_days} days" if config.bundles_days else "ever"
         raise UsageError(
-            f"--bundles_days is {said.bundles_days}, and launches count on bundles being kept for {kept}; "
+            f"--bundles_days is {said.bundles_days}, but launch expects bundles to be kept for {kept}; "
             f"first run: bastion config set retention.bundles_days={said.bundles_days}"
         )
     return said

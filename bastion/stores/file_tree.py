@@ -61,7 +61,7 @@ def held(path: bytes, root: bytes, place: tuple[int, int] | None = None) -> Iter
     with _way(os.path.dirname(path), root) as way:
         at = os.fstat(way[0])
         if place not in (None, (at.st_dev, at.st_ino)):
-            raise NotADirectoryError(errno.ENOTDIR, "another folder lies in the place of this one", os.fsdecode(root))
+            raise NotADirectoryError(errno.ENOTDIR, "another folder is in the place of this one", os.fsdecode(root))
         yield _at(path, way[-1]), way[-1]
 
 

@@ -83,7 +83,7 @@ class FsspecBucket:
         check_key(key)
         if self._swap is None:
             raise BucketError(
-                f"{self.url}: fsspec cannot replace only a certain version there; keep a bastion elsewhere"
+                f"{self.url}: fsspec cannot replace one given version there; keep the bastion in another store"
             )
         if not _VERSION.fullmatch(version):
             return None
@@ -217,7 +217,7 @@ def _failure(error: Exception, what: str) -> BastionError:
     if isinstance(error, FileNotFoundError) or status == 404:
         return ObjectNotFound(f"{what}: there is no such object")
     if isinstance(error, FileExistsError) or status in (409, 412):
-        return _Refused(f"{what}: it is not as the condition wants it")
+        return _Refused(f"{what}: the object is not as the condition requires")
     if isinstance(error, PermissionError) or status in (401, 403):
         return AccessDenied(f"{what}: {text}; ask the store's owner for this right")
     return BucketError(f"{what}: {text}; try again when the store answers")

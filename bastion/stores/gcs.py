@@ -278,7 +278,7 @@ def _failure(error: Exception, what: str) -> BastionError:
     if code == 404:
         return ObjectNotFound(f"{what}: there is no such object")
     if code == 412:
-        return _Refused(f"{what}: its generation is another")
+        return _Refused(f"{what}: its generation has changed")
     if code in (401, 403):
         return AccessDenied(f"{what}: {said}; ask the bucket's owner for this right")
     if isinstance(error, GoogleAuthError) and not _is_transient(error):

@@ -158,7 +158,7 @@ def _below(name: str) -> PurePosixPath:
     """Return the name as a path that stays below its folder. Raises `BastionError` for one that would not."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.name:
-        raise BastionError(f"{name[:100]!r} is no name of a file below a folder; fetch it by hand")
+        raise BastionError(f"{name[:100]!r} is not a valid name of a file below a folder; fetch it by hand")
     return path
 
 

@@ -261,7 +261,7 @@ class LocalBucket:
         where = f"{self.url}: {key!r}" if key else self.url
         if isinstance(error, FolderReplaced):
             return BucketError(
-                f"{self.url}: another folder lies in the place of the bucket's; mount the bucket's again"
+                f"{self.url}: another folder is in the place of the bucket's folder; mount the bucket's folder again"
             )
         if error.errno in NO_ROOM:
             return StoreFull(f"{where}: no room is left on the disk; make some and try again")
@@ -307,7 +307,7 @@ class LocalBucket:
             with suppress(FileNotFoundError), self._guard.granted() as grant:
                 return change(grant)
         raise BucketError(
-            f"{self.url}: the lock was taken away {_TRIES} times in a row; see what makes this machine stand still"
+            f"{self.url}: the lock was taken away {_TRIES} times in a row; find out why this machine stands still"
         )
 
 
@@ -325,7 +325,7 @@ def _own_folder(root: bytes) -> bytes:
     with suppress(FileNotFoundError):
         if os.stat(os.path.join(root, own), follow_symlinks=False).st_uid != os.geteuid():
             place = os.fsdecode(os.path.join(root, own))
-            raise AccessDenied(f"{place} is another account's; have root mend it: bastion create --local --shared")
+            raise AccessDenied(f"{place} belongs to another account; ask root to repair it: bastion create --local --shared")
     return own
 
 

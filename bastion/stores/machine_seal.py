@@ -62,7 +62,7 @@ def key_in(bucket: Bucket, ids: Ids) -> bytes:
     except TooLarge:
         key = b""
     except BucketError as error:
-        raise RunnerError(f"{layout.SEAL} cannot be read, by which machines are known: {error}") from error
+        raise RunnerError(f"{layout.SEAL} cannot be read, so machines cannot be recognised: {error}") from error
     key = key.strip()  # in some stores an object has a tail of blanks
     if not _KEY.fullmatch(key):
         raise RunnerError(

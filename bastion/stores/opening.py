@@ -72,7 +72,7 @@ def check_scheme(url: str, what: str) -> None:
     if scheme in _NAMESAKES or scheme not in known:
         other = _NAMESAKES.get(scheme)
         use = f"use {other}://" if other else did_you_mean(scheme, known, _USE)
-        raise UsageError(f"{what} is {url[:200]!r}, and {scheme}:// is no kind of store here; {use}")
+        raise UsageError(f"{what} is {url[:200]!r}, and {scheme}:// is not a known kind of store; {use}")
 
 
 def open_part(url: str, *, logs_of: int | None = None) -> Bucket:

@@ -284,7 +284,7 @@ def _failure(error: Exception, what: str) -> BastionError:
     if status == 404:
         return ObjectNotFound(f"{what}: there is no such object")
     if status == 412:
-        return _Refused(f"{what}: its version is another")
+        return _Refused(f"{what}: its version has changed")
     if _code(error) in ("ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch") or status == 401:
         return AccessDenied(f"{what}: {text}; renew your credentials: aws configure, or aws sso login")
     if status == 403:

@@ -59,7 +59,7 @@ def test_a_store_that_looks_and_then_writes_is_found_out_by_racing() -> None:
 def test_a_store_without_swaps_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(fsspec._SWAPS, "flat")
     found = problems(FsspecBucket("flat://bad/x"))
-    assert "cannot replace only a certain version" in found["replace wants the version that is there"]
+    assert "cannot replace one given version" in found["replace wants the version that is there"]
 
 
 def test_the_advice_is_to_keep_no_bastion_there() -> None:

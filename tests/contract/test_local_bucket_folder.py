@@ -48,7 +48,7 @@ def away(folder: Path, bucket: LocalBucket) -> Path:
 def test_an_empty_mount_point_in_its_place_is_an_outage_and_stays_empty(
     folder: Path, bucket: LocalBucket, away: Path, ask: Callable[[LocalBucket], object]
 ) -> None:
-    with pytest.raises(BucketError, match="another folder lies in the place of the bucket's"):
+    with pytest.raises(BucketError, match="another folder is in the place of the bucket's"):
         ask(bucket)
     assert list(folder.iterdir()) == []
 
@@ -59,7 +59,7 @@ def test_so_is_another_bucket_in_its_place(
 ) -> None:
     other = LocalBucket(f"file://{folder}")
     other.create("j/1", b"other")
-    with pytest.raises(BucketError, match="another folder lies in the place"):
+    with pytest.raises(BucketError, match="another folder is in the place"):
         ask(bucket)
     assert [stat.key for stat in other.list("")] == ["j/1"]
     assert other.read("j/1").data == b"other"

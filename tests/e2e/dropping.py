@@ -41,7 +41,7 @@ def _play(fleet: Fleet, true: Path, place: Path) -> None:
     (fleet.folder / "dropped").touch()
     until((fleet.folder / "printed").exists)
     (output,) = (fleet.folder / "state").rglob("demo-*.log")
-    until(lambda: "another folder lies in the place" in output.read_text())
+    until(lambda: "another folder is in the place" in output.read_text())
     said = fleet.run("launch", "ls")
     assert said.returncode == 1, said
     assert list(place.iterdir()) == [], "nobody writes into what is not the store"

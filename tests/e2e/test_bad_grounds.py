@@ -76,7 +76,7 @@ def test_a_full_disk_is_outlived(fleet: Fleet) -> None:
     status = fleet.ask("bastion", "status")
     assert (status["pid"], status["epoch"]) == (pid, 1)
     assert [len(fleet.job(job)["attempts"]) for job in (waiting, running)] == [1, 1]
-    until(lambda: "cannot be written, trying on: " in fleet.run("bastion", "logs").stdout)
+    until(lambda: "cannot be written, retrying: " in fleet.run("bastion", "logs").stdout)
     assert "no room is left" in fleet.run("bastion", "logs").stdout
 
 

@@ -103,8 +103,8 @@ def undisturbed(shared: Fleet, healthy: str) -> Iterator[None]:
         (submit(user="alice"), "the spec names the user alice, but lies in the inbox of dave"),
         (submit(project="vision"), "dave is not a member of vision"),
         (submit(project="NLP"), "there is no project NLP; did you mean nlp?"),
-        (submit(resources={"v5p": 4}), "nobody has the resource v5p"),
-        (submit(resources={"v4": 9}), "it asks for v4=9, and the pool holds v4=8"),
+        (submit(resources={"v5p": 4}), "this fleet has no v5p; it has "),
+        (submit(resources={"v4": 9}), "v4=9 is more than the fleet has, v4=8"),
         (b" " * 50_000_000 + submit(), "at most 262144 are allowed"),
     ],
     ids=lambda value: value[:40].decode("latin-1") if isinstance(value, bytes) else "",
@@ -131,7 +131,7 @@ def test_a_request_that_makes_no_sense_is_rejected_with_its_reason(shared: Fleet
 def test_an_object_that_is_no_request_is_rejected_and_removed(shared: Fleet, key: str) -> None:
     shared.put(key, submit())
     until(lambda: not (shared.root / key).exists())
-    assert "its key is not inbox/<user>/<request id>.json" in str(shared.events("RequestRejected")[-1])
+    assert "the request's key is not inbox/<user>/<request id>.json" in str(shared.events("RequestRejected")[-1])
 
 
 def test_what_is_no_file_is_no_request(shared: Fleet) -> None:
@@ -181,7 +181,7 @@ def test_the_same_request_twice_is_one_job_also_after_it_was_consumed(shared: Fl
 
 
 def test_only_its_user_and_admins_cancel_a_job(shared: Fleet, healthy: str) -> None:
-    assert "is bob's; only they and admins may stop it" in rejection(shared, put(shared, cancel(healthy)))
+    assert "belongs to bob; only bob and admins may stop it" in rejection(shared, put(shared, cancel(healthy)))
 
 
 def test_cancelling_what_never_was_is_said(shared: Fleet) -> None:

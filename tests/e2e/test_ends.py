@@ -119,7 +119,7 @@ def test_the_same_error_twice_is_enough(shared: Fleet) -> None:
     job = shared.submit("looper", "--max_tries=1000", "--retry_interval=0s", run=error)
     assert shared.wait(job) == 9
     shown = shared.job(job)
-    told = "the same error twice without progress: RuntimeError: same bug in step 1; --no_crash_guard tries on"
+    told = "the same error twice without progress: RuntimeError: same bug in step 1; --no_crash_guard retries anyway"
     assert (len(shown["attempts"]), shown["state"], shown["reason"]) == (2, "FAILED", told)
     (row,) = [line for line in shared.run("launch", "ls", "--all", "-o", "wide").stdout.splitlines() if job in line]
     assert "  2/1000  " in row

@@ -60,7 +60,9 @@ def test_no_outputs_are_none(fleet: Fleet) -> None:
     assert fleet.run("launch", "outputs", "nobody").returncode == 102
 
 
-@pytest.mark.parametrize(("url", "answer"), [("abf://x/y", "did you mean abfs"), ("nope://x", "is no kind of store")])
+@pytest.mark.parametrize(
+    ("url", "answer"), [("abf://x/y", "did you mean abfs"), ("nope://x", "is not a known kind of store")]
+)
 def test_an_output_folder_of_an_unknown_kind_is_refused_at_submit(fleet: Fleet, url: str, answer: str) -> None:
     said = fleet.run("launch", f"--output_dir={url}", "--bundler_type=none", "--resources=v4=1", "--", "true")
     assert (said.returncode, answer in said.stderr) == (2, True), said

@@ -52,8 +52,8 @@ def rows(here: City, kind: str) -> list[Any]:
         ("tpu", "tpu-v6e-9", "did you mean tpu-v6e-8"),
         ("tpu", "tpu-v9-8", "did you mean tpu-v"),
         ("gce", "gpu-h1000-8", "did you mean gpu-h100"),
-        ("gce", "tpu-v6e-8", "nobody has the resource v6e"),
-        ("tpu", "gpu-l4-1", "nobody has the resource l4"),
+        ("gce", "tpu-v6e-8", "this fleet has no v6e; it has "),
+        ("tpu", "gpu-l4-1", "this fleet has no l4; it has "),
     ],
 )
 def test_a_wrong_instance_type_is_answered_with_the_nearest_and_nothing_is_asked(

@@ -59,7 +59,7 @@ def test_a_job_that_is_not_read_yet_is_held_before_it_can_start(town: Asked) -> 
 @pytest.mark.parametrize(
     ("argv", "code", "told"),
     [
-        (("hold", "mine", "theirs"), 1, "is bob's; only they and admins may hold it"),
+        (("hold", "mine", "theirs"), 1, "belongs to bob; only bob and admins may hold it"),
         (("release", "mine", "locked"), 1, "is held by root since"),
         (("hold", "mine", "done"), 1, "has ended; there is nothing to hold"),
         (("hold", "mine", "nine"), 102, "did you mean mine?"),
@@ -146,11 +146,11 @@ def test_a_new_command_brings_its_code_and_the_next_attempt_runs_it(
         (("update", "j", "--priority=high"), 2, "use a whole number"),
         (("update", "j", "--grace=soon"), 2, "--grace is 'soon'"),
         (("update", "j", "--grace=none"), 2, "--grace is 'none'"),
-        (("update", "j", "--time_limit=5m"), 1, "its worker goes by the time limit it began with"),
+        (("update", "j", "--time_limit=5m"), 1, "its worker keeps the time limit that it began with"),
         (("update", "j", "--bundler_type=none"), 2, "code is bundled only for a new command"),
         (("update", "j", "--bundler_type=zip", "--", "x"), 2, "--bundler_type is 'zip'"),
         (("update", "j", "--time_limti=5m"), 2, "did you mean --time_limit?"),
-        (("top", "j"), 1, "does not wait"),
+        (("top", "j"), 1, "is not waiting"),
     ],
 )
 def test_what_cannot_be_updated_is_said_and_nothing_is_written(

@@ -103,7 +103,7 @@ def test_code_that_the_file_names_is_used_as_it_is_unless_flags_say_how(
         ('{"comand": "x", "priority": 0}', 1, "did you mean command?; priority is 0"),
         ("{", 1, "is neither JSON nor TOML"),
         ('{"command": "x", "user": "mallory", "project": "nlp"}', 1, "mallory is not a member of nlp"),
-        ('{"command": "x", "user": "alice", "resources": {"v4": 99}}', 1, "the pool holds v4=8"),
+        ('{"command": "x", "user": "alice", "resources": {"v4": 99}}', 1, "more than the fleet has, v4=8"),
         (None, 1, "no such file"),
     ],
 )

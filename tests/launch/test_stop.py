@@ -30,7 +30,7 @@ def test_somebody_elses_job_is_left_alone(bench: Bench) -> None:
     said = bench.launch("stop", "j", "--user_id=bob", "--json")
 
     assert said.code == 1
-    assert "is alice's; only they and admins may stop it" in said.error
+    assert "belongs to alice; only alice and admins may stop it" in said.error
     assert cancels(bench, "bob") == []
 
 

@@ -70,7 +70,7 @@ def test_an_admin_stops_everybodys(town: Asked) -> None:
 def test_somebody_elses_among_them_stops_none(town: Asked) -> None:
     said = town.launch("stop", "--yes", "--all", "sweep-*", "--json")
     assert said.code == 1
-    assert "is bob's; only they and admins may stop it" in said.error
+    assert "belongs to bob; only bob and admins may stop it" in said.error
     assert stopped(town) == set()
 
 
@@ -84,7 +84,7 @@ def test_somebody_elses_among_them_stops_none(town: Asked) -> None:
         (["--all"], 2, "no job is named"),
         (["-s", "pendign"], 2, "did you mean PENDING?"),
         (["-s", "failed", "--yes"], 2, "a job that is FAILED has ended"),
-        (["-u", "bob", "--yes"], 1, "is bob's; only they and admins may stop it"),
+        (["-u", "bob", "--yes"], 1, "belongs to bob; only bob and admins may stop it"),
         (["sweep-[a-z]", "--yes"], 102, "matches 'sweep-[a-z]'"),
         (["x-*", "--yes"], 102, "matches 'x-*'"),
         (["x-*", "sweep-*", "--yes"], 102, "matches 'x-*'"),

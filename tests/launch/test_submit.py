@@ -74,15 +74,15 @@ def test_every_flag_arrives_in_the_spec(bench: Bench) -> None:
         (["--user_id=eve"], "eve is a member of no project"),
         (["--user_id=bob"], "bob is a member of nlp, vision; choose one with --project_id"),
         (["--user_id=a/../b", "--project_id=nlp"], "user is 'a/../b'"),
-        (["--resources=v44=1"], "nobody has the resource v44; did you mean v4?"),
-        (["--resources=v4=9"], "it asks for v4=9, and the pool holds v4=8; ask for less"),
-        (["--resources=v4=4", "--num_replicas=3"], "it asks for v4=12"),
+        (["--resources=v44=1"], "this fleet has no v44; it has v4="),
+        (["--resources=v4=9"], "v4=9 is more than the fleet has, v4=8; ask for less"),
+        (["--resources=v4=4", "--num_replicas=3"], "v4=12 is more than the fleet has"),
         (["--resources=v4=-1"], "resources v4 is -1"),
         (["--resources=v4=0"], "resources v4 is 0"),
         (["--resources=v4=0.5"], "--resources has 'v4=0.5'"),
         (["--resources=v4=10000000"], "resources v4 is 10000000"),
         (["--instance_type=tpu-v44-8"], "instance_type is 'tpu-v44-8'; did you mean tpu-v4-8?"),
-        (["--instance_type=tpu-v5p-8"], "nobody has the resource v5p"),
+        (["--instance_type=tpu-v5p-8"], "this fleet has no v5p; it has "),
         (["--name=a/b"], "name is 'a/b'"),
         (["--name=a..b"], "name is 'a..b'"),
         (["--name=a\nb"], "name is"),
@@ -130,7 +130,7 @@ def test_wrong_usage_exits_2_and_writes_nothing(bench: Bench, words: list[str]) 
 def test_the_pool_that_runners_report_bounds_what_the_quota_promises(bench: Bench) -> None:
     bench.bucket.write(layout.STATUS, _status(capacity={"v4": 4, "cpu": 4}))
 
-    assert "the pool holds v4=4" in bench.submit("--resources=v4=8", "--", "x").err
+    assert "more than the fleet has, v4=4" in bench.submit("--resources=v4=8", "--", "x").err
     assert bench.submit("--resources=v4=4", "--", "x").code == 0
 
 

@@ -69,7 +69,7 @@ def test_two_jobs_of_one_breath(town: Asked) -> None:
         (("--after=bad",), 1, "can never be met: it ended as FAILED (exit code 7)"),
         (("--after=fail:good",), 1, "can never be met: it ended as SUCCEEDED"),
         (("--after=good[2]",), 102, "good has no task 2; its tasks are 0 to 0"),
-        (("--after=refused",), 1, "was rejected, so that nothing can wait for it"),
+        (("--after=refused",), 1, "was rejected, so no job can wait for it"),
         (("--begin=soon",), 2, "--begin is 'soon'; use +2h, 14:00"),
         (("--deadline=2020-01-01T00:00:00Z",), 2, "--deadline is 2020-01-01 00:00 UTC, 2222d"),
         (("--begin=+2h", "--deadline=+2h"), 1, "not after begin"),
@@ -182,7 +182,7 @@ def test_an_update_changes_all_of_it(town: Asked) -> None:
     ("flags", "code", "told"),
     [
         (("--after=then",), 1, "would wait for itself"),
-        (("--after=last",), 1, "would wait for itself, by way of ok:last"),
+        (("--after=last",), 1, "would wait for itself, through ok:last"),
         (("--after=nobody",), 102, "no job 'nobody'"),
         (("--begin=+9h",), 1, "not after begin"),
         (("--begin=later",), 2, "--begin is 'later'"),

@@ -70,7 +70,7 @@ def test_a_submission_id_like_ours_deposes_no_bastion_and_keeps_none_from_its_st
     (own,) = [name for name in names if name and name.key.job == job]
     spoof = str(replace(own, epoch=999_999_999))
     assert town.dashboard.ask("POST", "/api/jobs/", {"submission_id": spoof, "entrypoint": "sleep 600"}).status == 200
-    told = f"Ray job {spoof} has the name of worker 0 of {job}/0/0, and this bastion did not make it"
+    told = f"Ray job {spoof} has the name of worker 0 of {job}/0/0, but this bastion did not create it"
     until(lambda: any(told in line for line in town.fleet.problems()), "the stray")
     assert town.bastion.poll() is None
     town.fall()

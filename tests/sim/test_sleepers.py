@@ -148,7 +148,7 @@ def test_a_request_that_is_sent_again_when_its_job_is_forgotten_makes_no_second_
         assert stage.runs == [job]
         told = [event.reason for record in objects(stage.bucket, 0) for event in record.events
                 if isinstance(event, RequestRejected)]  # fmt: skip
-        assert told == ["its job was here before, and ended long ago; submit it anew"]
+        assert told == ["a job of this id was here before and ended long ago; submit it again"]
         assert stage.job(bastion, "other") in stage.runs
 
     story(tell)

@@ -76,7 +76,7 @@ def test_a_job_that_calls_others_like_ours_deposes_no_bastion_and_keeps_none_fro
     job = team.submit("calls", *flags, run=f"{name}; {calls}; echo called; exec sleep 600")
     until(lambda: "called" in team.log(job))
     before = pid_of(team)
-    until(lambda: any(f"has the name of worker 0 of {job}/0/0, and this bastion" in line for line in team.problems()))
+    until(lambda: any(f"has the name of worker 0 of {job}/0/0, but this bastion" in line for line in team.problems()))
     assert pid_of(team) == before
     assert team.run("bastion", "stop").returncode == 0
     team.ask("bastion", "create")
@@ -85,7 +85,7 @@ def test_a_job_that_calls_others_like_ours_deposes_no_bastion_and_keeps_none_fro
         other = team.submit("other", "--resources=gpu=1", run="echo ran")
         assert team.wait(other) == 0
         assert team.run("launch", "stop", job, "--wait").returncode == 0
-        until(lambda: any("of epoch" in line or "did not make it" in line for line in team.problems()))
+        until(lambda: any("and epoch" in line or "did not create it" in line for line in team.problems()))
         assert "@999999999.dead" in slurm.say("squeue", "-h", "-o", "%j")
         slurm.say("scancel", *slurm.say("squeue", "-h", "-o", "%i").split())
 

@@ -76,6 +76,6 @@ def distinct(choices: Sequence[Alternative]) -> Iterator[str]:
     """Check all choices together: each alternative names resources, and no shape comes twice. Yield complaints."""
     for number, each in enumerate(choices):
         if number and not each.resources:  # number 0 is the first choice, which may ask for nothing
-            yield f"alternatives {number} asks for no resources; say which"
+            yield f"alternatives {number} asks for no resources; name at least one kind"
         if any(each.alike(other) for other in choices[:number]):
             yield f"alternatives has a shape twice, {shown(text(each.resources))} x {each.replicas}; name it once"

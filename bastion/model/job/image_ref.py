@@ -41,9 +41,9 @@ def fault(name: str) -> str | None:
     if len(name) > NAME_MAX:
         return f"has {len(name)} characters; at most {NAME_MAX} are allowed"
     if "@" in name:
-        return f"is {shown(name)}, with a digest or a user; leave them out, for the digest is pinned by itself"
+        return f"is {shown(name)}, with a digest or a user; leave them out: the build adds the digest"
     if split(name)[1]:
-        return f"is {shown(name)}, with a tag; leave it out, for the digest is pinned by itself"
+        return f"is {shown(name)}, with a tag; leave it out: the build adds the digest"
     if not host:
         return (
             f"is {shown(name)}, which names no registry; {_USE} (docker.io/{name[:64] or 'team/name'} is Docker's own)"

@@ -30,12 +30,12 @@ def fault(url: str) -> str | None:
         return (
             None
             if "://" not in url and "@" not in url.partition(":")[2] and _SCP.fullmatch(url)
-            else f"is none; {_USE}"
+            else f"is not a URL that git can fetch from; {_USE}"
         )
     if _tells_a_secret(match):
         return (
-            "carries a user, password or token, and everybody could read it in the spec;"
-            " leave it out, and have an admin name a deploy key under [git] of the bastion's config.toml"
+            "contains a user, password or token, which everybody could read in the spec;"
+            " leave it out, and ask an admin to set a deploy key under [git] of the bastion's config.toml"
         )
     if match["host"].startswith("-") or not match["path"] or bool(match["host"]) == (match["scheme"] == "file"):
         return f"names no host or no path; {_USE}"

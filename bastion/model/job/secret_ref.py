@@ -34,6 +34,6 @@ def fault(text: str) -> str | None:
     if (_GOOGLES if is_googles(name) else _NAME).fullmatch(name) and ".." not in name:
         return None
     return (
-        f"is {PREFIX} with what is no name; use {PREFIX}NAME, 1 to {NAME_MAX} letters, digits, '.', '_' and '-',"
+        f"is {PREFIX} without a valid name; use {PREFIX}NAME, 1 to {NAME_MAX} letters, digits, '.', '_' and '-',"
         f" or {PREFIX}projects/PROJECT/secrets/NAME, with /versions/VERSION if it is not to be the latest"
     )

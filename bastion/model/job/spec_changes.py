@@ -73,11 +73,11 @@ def complaints(changes: Changes) -> list[str]:
     values = said(changes)
     wrong = [f"{field} {complaint}" for field, rule in RULES if field in values for complaint in rule(values[field])]
     if changes.bundle is not UNSET and changes.bundle.build and not changes.bundle.digest:
-        wrong.append("bundle has an image that is still to be built; wait for the build, and update the job then")
+        wrong.append("bundle has an image that is not built yet; wait for the build, then update the job")
     if not values:
-        wrong.append("nothing is to be changed; say what")
+        wrong.append("the update changes nothing; set at least one field")
     if ("command" in values) != ("bundle" in values) or ("provenance" in values and "command" not in values):
-        wrong.append("a command and the bundle of its code come together")
+        wrong.append("a command and the bundle of its code can only change together")
     return wrong
 
 

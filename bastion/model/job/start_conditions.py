@@ -66,4 +66,4 @@ def moment(value: datetime | None) -> Iterator[str]:
 def in_order(begin: datetime | None, deadline: datetime | None) -> Iterator[str]:
     """Check begin and deadline together; yield complaints."""
     if begin and deadline and begin >= deadline:
-        yield f"deadline is {deadline.isoformat()}, not after begin, which is {begin.isoformat()}; the job could never run"
+        yield f"deadline is {deadline.isoformat()}, not after begin, {begin.isoformat()}; the job could never run"

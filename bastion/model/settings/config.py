@@ -133,7 +133,7 @@ They are not written at their defaults, so that an older bastion can still read 
 def parse(text: str | bytes) -> Config:
     """Parse the text of a `config.toml`. Raises `RecordError` with every complaint and its line; `NewerVersion`."""
     if len(text) > CONFIG_BYTES_MAX:
-        raise RecordError(f"config.toml is longer than {CONFIG_BYTES_MAX}; settings take less")
+        raise RecordError(f"config.toml is longer than {CONFIG_BYTES_MAX} bytes; make it shorter")
     try:
         text = text if isinstance(text, str) else text.decode()
         raw = toml_reader.loads(text)
@@ -161,11 +161,11 @@ def _as_a_whole(config: Config) -> Iterator[tuple[str, str]]:
     if not config.shared:
         return
     if config.runners != ["local"]:
-        yield "shared", 'needs runners = ["local"]: elsewhere no job runs as who submitted it'
+        yield "shared", 'needs runners = ["local"]: other runners do not run a job as its user'
     if config.run_as:
-        yield "shared", "has jobs run as who submits them; leave run_as out"
+        yield "shared", "runs each job as its user; leave run_as out"
     if config.buckets:
-        yield "shared", "keeps all in one folder; leave buckets out"
+        yield "shared", "keeps everything in one folder; leave buckets out"
 
 
 def render(config: Config) -> str:

@@ -163,7 +163,7 @@ def faults_of_google(google: GoogleSettings) -> Iterator[str]:
     if not _ACCOUNT.fullmatch(google.service_account):
         yield f"service_account is {shown(google.service_account)}; use its e-mail address"
     if not google.tiers:
-        yield 'tiers is empty; say how machines are had, as in ["on-demand"]'
+        yield 'tiers is empty; say how to get machines, as in ["on-demand"]'
     for how in google.tiers:
         if how not in BUYING:
             # chr(44) is a comma: an f-string of Python 3.11 cannot use its own quotes inside
@@ -233,7 +233,7 @@ def strays(placing: Placing, runners: Sequence[str], policy: str) -> Iterator[st
                 use = f"use one of runners: {', '.join(runners)}"
                 yield f"sends {key} to {shown(runner)}; {did_you_mean(runner, runners, use)}"
         if policy == "axlearn" and len({*row_of(row)}) > 1:
-            yield f"sends tiers of {key} to several runners, and policy axlearn knows one for all; use policy default"
+            yield f"sends tiers of {key} to several runners, but policy axlearn needs one for all; use policy default"
 
 
 def faults_of_options(value: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -64,7 +64,7 @@ class RequestCounters:
         today = now.date() == self._day
         for own, of_all, what, most_are, name in (
             (self._requests[user], self._all_requests, "requests", "read", "requests"),
-            (sent.get(user, 0), sum(sent.values()), "bytes of requests", "taken in", "request_bytes"),
+            (sent.get(user, 0), sum(sent.values()), "bytes of requests", "accepted", "request_bytes"),
         ):
             most, most_each = getattr(limits, name), getattr(limits, f"{name}_per_user")
             if today and own >= most_each:
@@ -91,4 +91,4 @@ def _user(request: str) -> str:
 
 def _again(now: datetime) -> str:
     tomorrow = now + timedelta(days=1)
-    return f"that begins again at {tomorrow:%Y-%m-%dT00:00Z}, and until then only the end of a job is heeded"
+    return f"the count begins again at {tomorrow:%Y-%m-%dT00:00Z}; until then only requests that end a job are read"

@@ -84,7 +84,7 @@ def faults(wanted: Iterable[Condition], own: str, jobs: Mapping[str, Job]) -> It
         elif job is None:
             yield f"after has {each}: there is no job {each.job}; use the id of one that is submitted before or with it"
         elif job.rest is JobState.REJECTED:
-            yield f"after has {each}: {each.job} was rejected, so that nothing can wait for it"
+            yield f"after has {each}: {each.job} was rejected, so no job can wait for it"
         elif each.task is not None and each.task >= job.count:
             yield f"after has {each}: {each.job} has {job.count} tasks, numbered from 0"
 

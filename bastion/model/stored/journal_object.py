@@ -75,7 +75,7 @@ def broken_link(seq: int, prev: str, head: str, *, chained: bool) -> str:
     if not prev:
         return f"journal object {seq} was changed: it holds no digest of the one before; put back what was stored there"
     return (
-        f"journal object {seq - 1} was changed: its digest is {head[:12]}, and object {seq} knows it as {prev[:12]}; "
+        f"journal object {seq - 1} was changed: its digest is {head[:12]}, but object {seq} records {prev[:12]}; "
         "put back what was stored there"
     )
 
@@ -130,5 +130,5 @@ def lost_end(state: State, status: Status | None) -> list[Gap]:
     """
     if status is None or not status.head or status.seq <= state.seq:
         return []
-    problem = f"journal object {state.seq} is missing, which status.json knows; see bastion recover"
+    problem = f"journal object {state.seq} is missing, but status.json records it; see bastion recover"
     return [Gap(first=state.seq, last=status.seq - 1, problem=problem, after=state.now)]

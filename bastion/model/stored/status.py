@@ -16,7 +16,7 @@ UNKNOWN = "unknown"
 ROOT = "root"
 NO_ROOM = (
     "no room is left on the disk of the bucket, or in the disk quota of the bastion's account; "
-    "make some, and it goes on by itself"
+    "make some, and the bastion goes on by itself"
 )
 
 
@@ -96,15 +96,15 @@ def problems(status: Status | None, *, now: datetime, died: bool, full: bool = F
     `full`: the bucket has no room for a new status.
     """
     if status is None:
-        return ["it has never started; run bastion create"]
+        return ["the bastion has never started; run bastion create"]
     said = list(status.problems)
     if died:
-        return [f"pid {status.pid} ended without saying so; start it again with bastion create", *said]
+        return [f"pid {status.pid} ended without a last status; start it again with bastion create", *said]
     if word(status, now=now, died=died) == UNKNOWN:
         silent = f"pid {status.pid} on {status.host} has been silent for {age(status.written, now):.0f} s"
         if full:
             return [f"{silent}: {NO_ROOM}", *said]
-        return [f"{silent}; look there, or start another with bastion start", *said]
+        return [f"{silent}; look at that machine, or start another with bastion start", *said]
     return [NO_ROOM, *said] if full and status.state != STOPPED else said
 
 

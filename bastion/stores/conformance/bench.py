@@ -54,7 +54,7 @@ Check = Callable[[TestStore], None]
 def same(got: object, want: object, what: str) -> None:
     """Raise `BrokenPromise` unless the two are equal."""
     if got != want:
-        raise BrokenPromise(f"{what}: {str(got)[:200]}, and not {str(want)[:200]}")
+        raise BrokenPromise(f"{what}: {str(got)[:200]}, but {str(want)[:200]} is right")
 
 
 def true(held: object, what: str) -> None:
@@ -74,4 +74,4 @@ def missing(bucket: Bucket, key: str) -> None:
         bucket.read(key)
     except ObjectNotFound:
         return
-    raise BrokenPromise(f"{key!r} is read, and there should be no such object")
+    raise BrokenPromise(f"{key!r} is read, but there should be no such object")

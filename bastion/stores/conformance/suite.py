@@ -56,8 +56,8 @@ _OTHERS: tuple[Check, ...] = (
 )
 CHECKS = (*LEADERSHIP, *_OTHERS)
 
-UNSAFE = "do not keep a bastion in this store: two of them could both believe to be the one"
-UNFIT = "do not use this store, or report it to those who make its client"
+UNSAFE = "do not keep a bastion in this store: two of them could lead at the same time"
+UNFIT = "do not use this store, or report this to the makers of its client"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,9 @@ def _found(check: Check, stage: TestStore) -> CheckResult:
         advice = UNSAFE if check in LEADERSHIP else UNFIT
         return CheckResult(name=name_of(check), promise=promise, problem=str(broken), advice=advice, broken=True)
     except BastionError as error:
-        return CheckResult(name=name_of(check), promise=promise, problem=str(error), advice="see to it and try again")
+        return CheckResult(
+            name=name_of(check), promise=promise, problem=str(error), advice="remove the cause and try again"
+        )
     return CheckResult(name=name_of(check), promise=promise)
 
 

@@ -42,7 +42,7 @@ def test_what_can_never_start_is_told_and_what_nothing_can_is_refused(fleet: Fle
     until(lambda: '"v5p":1' in (fleet.root / "status.json").read_text())
     said = fleet.run("launch", "--dry_run", "--resources=v5p=9/v4=1", "--", "true")
     assert said.returncode == 0
-    assert "choice 1, v5p=9, can never start: it asks for v5p=9, and the pool holds v5p=1; ask for less" in said.stderr
+    assert "choice 1, v5p=9, can never start: v5p=9 is more than the fleet has, v5p=1; ask for less" in said.stderr
     said = fleet.run("launch", "--resources=v5p=9/v4=3", "--", "true")
     assert said.returncode == 1
     assert "v5p=9" in said.stderr

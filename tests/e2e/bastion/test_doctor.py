@@ -111,7 +111,7 @@ def test_a_store_that_is_not_there_is_told(tmp_path: Path) -> None:
     code, _, err = prove(f"{tmp_path}/nowhere")
     assert (code, "there is no such folder" in err) == (main.FAILED, True)
     code, _, err = prove("nope://x")
-    assert (code, "no kind of store" in err) == (main.USAGE, True)
+    assert (code, "is not a known kind of store" in err) == (main.USAGE, True)
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def test_a_killed_bastion_is_stopped_with_a_problem_and_can_be_created_again(fle
     until(lambda: not host.is_alive(process.pid))
     status = fleet.ask("bastion", "status")
     assert status["state"] == "stopped"
-    assert "ended without saying so" in status["problems"][0]
+    assert "ended without a last status" in status["problems"][0]
     assert fleet.create()["pid"] != process.pid
     assert fleet.ask("bastion", "status")["epoch"] == 2
 

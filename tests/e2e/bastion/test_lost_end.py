@@ -50,9 +50,9 @@ def test_a_lost_end_starts_nobody_and_kills_nothing_and_its_loss_can_be_accepted
     else:
         for path in objects(fleet)[-2:]:
             path.unlink()
-    assert "status.json knows it up to object" in refuses(fleet)
+    assert "status.json records it up to object" in refuses(fleet)
     shown = fleet.run("launch", "ls", "--all")
-    assert "is missing, which status.json knows" in shown.stdout + shown.stderr
+    assert "is missing, but status.json records it" in shown.stdout + shown.stderr
     told = fleet.run("bastion", "recover", "--json")
     assert told.returncode == 1
     lost = json.loads(told.stdout)

@@ -199,7 +199,7 @@ def test_a_secret_in_plain_is_warned_of_and_a_bad_reference_refused(fleet: Fleet
     assert "warning: env HF_TOKEN looks like a secret" in said.stderr
     said = fleet.run(*words, "--env=T=secret:a/b", "--", "true")
     assert said.returncode == 1
-    assert "env 'T' is secret: with what is no name" in said.stderr
+    assert "env 'T' is secret: without a valid name" in said.stderr
     file = fleet.folder / "spec.json"
     file.write_text(json.dumps({"env": {"API_KEY": "abcdefgh"}, "command": ["true"], "resources": {"v4": 1}}))
     said = fleet.run("launch", "--dry_run", f"--spec={file}")

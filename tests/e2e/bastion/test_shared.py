@@ -137,7 +137,7 @@ def test_what_a_hand_writes_in_anothers_name_is_refused(lab: Lab | None) -> None
         said = lab.bob.run("sh", "-c", into, "sh", f"{inbox}/{name}", text, "b" * 32)
         assert said.returncode == 0, said
     until(lambda: len(lab.refusals(job)) >= 2)
-    only = f"and {lab.bob.name} wrote it; only root may ask in another's name"
+    only = f"but {lab.bob.name} wrote it; only root may act for others"
     assert [reason for reason in lab.refusals(job) if only not in reason] == []
     assert {event["user"] for event in lab.fleet.events("RequestRejected")} == {lab.bob.name}
     assert lab.fleet.job(job)["state"] == "RUNNING"

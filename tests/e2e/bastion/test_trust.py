@@ -28,8 +28,8 @@ def test_a_claim_and_facts_that_name_anothers_machine_end_nothing_of_theirs(tmp_
         here.put(retry, encode(Claim(machine=machine, address="127.0.0.1", port=1, nonce="forged")))
         here.put(layout.facts(key, 0), encode(Facts(phase="ended", machine=other, cause=Cause.OK, exit_code=0)))
         flags["fail"].touch()
-        until(lambda: said(here, f"{retry} cannot be believed: it names '{machine}'"))
-        until(lambda: said(here, f"{layout.facts(key, 0)} is not believed: it names '{other}'"))
+        until(lambda: said(here, f"{retry} cannot be used: it names '{machine}'"))
+        until(lambda: said(here, f"{layout.facts(key, 0)} is not used: it names the machine '{other}'"))
         assert here.run("launch", "stop", mine).returncode == 0
         until(lambda: here.job(mine)["state"] == "CANCELLING")
         until(lambda: said(here, retry))

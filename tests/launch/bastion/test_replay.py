@@ -126,7 +126,7 @@ def test_what_differs_is_told_in_full_and_is_a_failure(town: Asked) -> None:
 
     assert said.code == 1
     page = said.out.splitlines()
-    assert "came out  what the journal holds is not what was decided" in page
+    assert "came out  the journal holds another answer than was decided" in page
     assert [line[10:12] for line in page if " begins on local" in line] == ["- ", "+ "]
     assert page[-1] == f"{len(places(town)) - 1} of {len(places(town))} are equal, bit for bit"
     row = town.run("bastion", *ALL, "--json").json

@@ -107,9 +107,9 @@ def test_the_table_shows_runs_side_by_side_and_by_how_much_they_differ(simulate:
     assert rows["preemptions"] == ["1", "1", "="]
     assert rows["nlp: hours waited, mean"] == ["1.00", "1.00", "="]
     assert lines[-4:] == [
-        "axlearn: 1 jobs ask for more than there is; left out",
+        "axlearn: 1 jobs ask for more than the fleet has; left out",
         "axlearn: 1 jobs belong to a project that the quota file does not know; left out",
-        "default: 1 jobs ask for more than there is; left out",
+        "default: 1 jobs ask for more than the fleet has; left out",
         "default: 1 jobs belong to a project that the quota file does not know; left out",
     ]
 
@@ -175,7 +175,7 @@ def test_a_mistake_is_wrong_usage(simulate: Town, words: tuple[str, ...], compla
         ("trace.csv", TRACE + "5,x,1,nlp,,\n", "trace.csv: line 6: duration_s is 'x'; use seconds"),
         ("trace.csv", "", "trace.csv: line 1: lacks submit_s"),
         ("trace.csv", TRACE.splitlines()[0], "trace.csv: line 1: the trace has no jobs"),
-        ("trace.csv", TRACE.splitlines()[0] + "\n0,1,99,nlp,,", "no job can be run: 1 ask for more than there is"),
+        ("trace.csv", TRACE.splitlines()[0] + "\n0,1,99,nlp,,", "no job can be run: 1 ask for more than the fleet has"),
         ("quota.toml", QUOTA + "x = 1\n", "quota.toml: line 9: project_resources.vision.x"),
     ],
 )

@@ -99,7 +99,7 @@ def test_a_setting_is_changed_and_comments_stay(team: Team) -> None:
         '  admins: ["alice"] -> ["alice","bob"]',
         '  capacity: {"v4":8} -> {"v4":8,"cpu":4}',
         "affected: bob: an admin from now on; may stop everybody's jobs",
-        "affected: capacity, runners and google: as they are until the bastion's next start",
+        "affected: changes to capacity, runners and google take effect after a restart",
     ]
     for comment in ("# How team works.\n", "poll = 0.5  # seconds\n", "v4 = 8  # the rack on the left\n"):
         assert comment in team.text()

@@ -135,7 +135,7 @@ def test_who_may_not_stop_them_changes_nothing(bastion: Command, bucket: Prefixe
     file.write_text(GOOD.replace('["alice"]', '["carol"]'))
     said = bastion("quota", "set", str(file), "--yes", "--user_id=bob", "--stop_affected")
     assert said.code != 0
-    assert "only they and admins may stop it" in said.err
+    assert "only alice and admins may stop it" in said.err
     assert not list(bucket.list("project-quotas/"))
     assert inbox(bucket) == []
 

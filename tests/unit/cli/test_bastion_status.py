@@ -44,7 +44,7 @@ def test_a_stopped_one_stays_stopped_however_old_it_is() -> None:
 
 def test_one_that_died_is_stopped_and_that_is_a_problem() -> None:
     assert word(STATUS, now=NOW, died=True) == "stopped"
-    assert "pid 71 ended without saying so" in problems(STATUS, now=NOW, died=True)[0]
+    assert "pid 71 ended without a last status" in problems(STATUS, now=NOW, died=True)[0]
 
 
 def test_one_that_never_started_is_stopped() -> None:
@@ -64,7 +64,7 @@ def test_a_silent_one_whose_disk_is_full_says_that() -> None:
     first, *_ = problems(status, now=NOW, died=False, full=True)
     assert first == (
         "pid 71 on tower has been silent for 45 s: no room is left on the disk of the bucket, or in the disk quota of the "
-        "bastion's account; make some, and it goes on by itself"
+        "bastion's account; make some, and the bastion goes on by itself"
     )
 
 

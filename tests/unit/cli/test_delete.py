@@ -13,7 +13,7 @@ from bastion.model.stored.status import Status
 from bastion.platform.system import RandomIds
 from tests.support.world import NOON, World
 
-PROBLEM = "claims/train-12345678/0/0/0 cannot be believed"
+PROBLEM = "claims/train-12345678/0/0/0 cannot be used"
 
 
 def test_who_waits_for_long_is_told_each_problem_once() -> None:

@@ -52,7 +52,7 @@ def test_a_store_that_cannot_swap_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.delitem(fsspec._SWAPS, "flat")
     code, said = create(tmp_path, "--bucket=flat://bad/x")
     assert code == main.FAILED
-    assert "fsspec cannot replace only a certain version there" in said
+    assert "fsspec cannot replace one given version there" in said
     assert STORES["bad"][1] == {}
 
 

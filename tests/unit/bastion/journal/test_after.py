@@ -321,7 +321,7 @@ def test_an_update_makes_no_circle() -> None:
     town.ticks(2)
     reasons = [event.reason for event in town.journal() if isinstance(event, RequestRejected)]
     assert len(reasons) == 3
-    assert f"would wait for itself, by way of ok:{jobs[3]}" in "".join(reasons)
+    assert f"would wait for itself, through ok:{jobs[3]}" in "".join(reasons)
     assert "there is no job nobody-1" in "".join(reasons)
     assert town.job(jobs[0]).after == ()
 
@@ -332,7 +332,7 @@ def test_a_job_that_runs_cannot_wait_any_more() -> None:
     town.ticks()
     town.asks(Update(job=two, changes=Changes(after=[f"ok:{one}"])))
     town.ticks()
-    assert next(e.reason for e in town.journal() if isinstance(e, RequestRejected)).startswith(f"job {two} runs: when")
+    assert next(e.reason for e in town.journal() if isinstance(e, RequestRejected)).startswith(f"job {two} runs, so")
 
 
 # What it costs, and how long it is known

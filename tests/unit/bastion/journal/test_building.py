@@ -153,9 +153,7 @@ def test_a_new_command_whose_image_is_not_built_is_refused() -> None:
     town.ticks(2)
     town.asks(Update(job=job, changes=Changes(command="new", **unbuilt())))
     town.ticks(2)
-    assert ["still to be built" in event.reason for event in town.journal() if isinstance(event, RequestRejected)] == [
-        True
-    ]
+    assert ["not built yet" in event.reason for event in town.journal() if isinstance(event, RequestRejected)] == [True]
 
 
 def test_only_what_needs_a_digest_gets_one() -> None:

@@ -126,8 +126,8 @@ def test_nothing_is_kept_free_for_a_held_job() -> None:
         ("alice", "root", ""),
         ("root", "root", ""),
         ("root", "alice", "is held by root since 2026-01-31T12:00:00Z; only an admin may release it"),
-        ("eve", "alice", "is alice's; only they and admins may hold it"),
-        ("alice", "eve", "is alice's; only they and admins may release it"),
+        ("eve", "alice", "belongs to alice; only alice and admins may hold it"),
+        ("alice", "eve", "belongs to alice; only alice and admins may release it"),
     ],
 )
 def test_who_may_hold_and_release(holder: str, releaser: str, told: str) -> None:
@@ -179,8 +179,8 @@ def test_admins_of_a_project_control_its_jobs_and_no_others(request_: Callable[[
     town.ticks()
     assert sorted(refusals(town)) == sorted(
         [
-            f"job {others} is bob's; only they and admins may {verb} it",
-            f"job {theirs} is alice's; only they and admins may {verb} it",
+            f"job {others} belongs to bob; only bob and admins may {verb} it",
+            f"job {theirs} belongs to alice; only alice and admins may {verb} it",
         ]
     )
 

@@ -71,7 +71,7 @@ def test_two_of_one_epoch_are_told_apart_by_who_they_are() -> None:
     first, _ = beacon(bucket)
     first.swap(status(nonce="1"))
     second, _ = beacon(bucket)
-    with pytest.raises(JournalEndLost, match="epoch 1 is also that of pid 1 on h"):
+    with pytest.raises(JournalEndLost, match="pid 1 on h has epoch 1, too"):
         second.swap(status(nonce="2", host="another"))
     again, _ = beacon(bucket)
     again.swap(status(nonce="3"))
@@ -85,7 +85,7 @@ def test_what_an_earlier_epoch_wrote_is_behind_the_end_at_which_this_one_began(s
     bucket = FaultyBucket()
     bucket.inner.write(layout.STATUS, encode(status(epoch=1, seq=seq, head=head)))
     mine, _ = beacon(bucket, began=(4, "b"))
-    with pytest.raises(JournalEndLost, match="this one began at object 4") if lost else nullcontext():
+    with pytest.raises(JournalEndLost, match="this bastion began at object 4") if lost else nullcontext():
         mine.swap(status(epoch=2, nonce="2"))
 
 
@@ -158,7 +158,7 @@ def test_a_store_without_room_is_told_in_the_log_once(caplog: pytest.LogCaptureF
     bucket.faults = [fails, fails]
     mine.swap(status())
     (told,) = caplog.messages
-    assert told.startswith("the sign of life cannot be written, trying on: ")
+    assert told.startswith("the heartbeat, status.json, cannot be written, retrying: ")
 
 
 def test_a_status_is_read_or_nobodys() -> None:

@@ -148,7 +148,7 @@ def test_a_line_without_end_is_cut_and_does_not_fill_the_memory() -> None:
     lines = LineSplitter()
     pieces = lines.feed(b"x" * (2 * logs.LINE_MAX + 5))
     first, told, *more = [*pieces, *lines.close()]
-    assert told == "[bastion] the line above has no end in 1048576 bytes: it is cut here, and goes on below"
+    assert told == "[bastion] the line above has more than 1048576 bytes: it is cut here and goes on below"
     assert [len(piece) for piece in (first, *more)] == [logs.LINE_MAX, logs.LINE_MAX, 5]
 
 
@@ -183,7 +183,7 @@ def test_a_lost_answer_is_settled_by_the_same_bytes() -> None:
 
 def test_a_second_writer_is_refused() -> None:
     bucket = written([b"mine"], end=False)
-    with pytest.raises(RecordError, match="somebody else"):
+    with pytest.raises(RecordError, match="written by another process"):
         SegmentWriter(bucket, PREFIX).append(b"yours")
 
 

@@ -108,6 +108,6 @@ def test_who_does_not_wait_or_is_somebody_elses_is_refused() -> None:
     town.ticks()
     told = [event.reason for event in town.journal() if isinstance(event, RequestRejected)]
     assert sorted(told) == [
-        f"job {job} does not wait: it has no place that could be better",
-        f"job {job} is alice's; only they and admins may move it",
+        f"job {job} belongs to alice; only alice and admins may move it",
+        f"job {job} is not waiting, so it has no place to move up from",
     ]

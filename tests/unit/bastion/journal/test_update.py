@@ -79,7 +79,7 @@ def test_a_new_command_is_the_next_attempt_on_what_the_last_one_held() -> None:
     town.ticks(2)
     assert town.job(job).state is S.PREEMPTING
     stop = decode(town.bucket.inner.read(layout.stop(key)).data, StopOrder, "stop")
-    assert (stop.cause, stop.reason) == (C.UPDATED, "alice gave it a new command, which its next attempt runs")
+    assert (stop.cause, stop.reason) == (C.UPDATED, "alice set a new command; the next attempt runs it")
     town.ends(key, C.UPDATED, 143)
     events = town.journal()
     (end,) = [number for number, event in enumerate(events) if isinstance(event, Ended)]
@@ -200,7 +200,7 @@ def test_a_stop_keeps_the_grace_that_it_began_with() -> None:
 @pytest.mark.parametrize(
     ("before", "changes", "why"),
     [
-        ([], Changes(time_limit_s=5.0), "goes by the time limit it began with; change it with a new command only"),
+        ([], Changes(time_limit_s=5.0), "keeps the time limit that it began with; only a new command can change it"),
         ([Hold], NEW, "it would be stopped and not started again"),
         ([Cancel], Changes(priority=1), "is being cancelled by alice"),
     ],

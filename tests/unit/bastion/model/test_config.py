@@ -87,7 +87,7 @@ def test_all_complaints_come_in_one_message() -> None:
         ("[placing]\nv4 = [1]", "use a table of runners"),
         (
             'policy = "axlearn"\nrunners = ["slurm", "gce"]\n[placing]\nv4 = ["slurm", "gce"]',
-            "line 3: placing sends tiers of v4 to several runners, and policy axlearn knows one for all; use policy default",
+            "line 3: placing sends tiers of v4 to several runners, but policy axlearn needs one for all; use policy default",
         ),
         ('[placing]\n"v 4" = "local"', "placing has 'v 4'; use kinds and instance types"),
         ('[placing]\ntpu-v4-7 = "local"', "placing has 'tpu-v4-7': there is no tpu-v4-7; did you mean tpu-v4-8?"),

@@ -154,8 +154,8 @@ def test_who_sends_too_much_a_day_is_dropped_in_one_event_a_tick_and_remembered_
     assert town.inbox() == []
     (told,) = (problem for problem in town.status().problems if problem.startswith("limits: "))
     assert told == (
-        "limits: eve has sent 3 requests today, and at most 3 are read (limits.requests_per_user); that begins again at "
-        f"{NOON + timedelta(days=1):%Y-%m-%d}T00:00Z, and until then only the end of a job is heeded"
+        "limits: eve has sent 3 requests today, and at most 3 are read (limits.requests_per_user); the count begins again at "
+        f"{NOON + timedelta(days=1):%Y-%m-%d}T00:00Z; until then only requests that end a job are read"
     )
 
 
@@ -232,7 +232,7 @@ def test_who_sends_too_many_bytes_a_day_is_told_and_then_only_counted() -> None:
     assert town.job(zoe)
     town.ticks(8)
     (told,) = (problem for problem in town.status().problems if problem.startswith("limits: "))
-    assert "bytes of requests today, and at most 20000 are taken in (limits.request_bytes_per_user)" in told
+    assert "bytes of requests today, and at most 20000 are accepted (limits.request_bytes_per_user)" in told
     assert "bytes of requests" in town.status().limited["eve"]
 
 

@@ -99,7 +99,7 @@ def test_a_spec_with_alternatives_is_the_same_after_a_journey() -> None:
         ([OTHER] * 4, "alternatives has 4 beside the first choice; at most 3 are allowed"),
         ([Alternative(resources={"v4": 4})], "alternatives has a shape twice, 'v4=4' x 1; name it once"),
         ([OTHER, OTHER], "alternatives has a shape twice"),
-        ([Alternative()], "alternatives 1 asks for no resources; say which"),
+        ([Alternative()], "alternatives 1 asks for no resources; name at least one kind"),
         ([Alternative(resources={"v5p": 0})], "alternatives 1: resources v5p is 0; use a whole number"),
         ([Alternative(resources={"a b": 1})], "alternatives 1: resources names the kind 'a b'"),
         ([Alternative(resources={"v5p": 1}, replicas=0)], "alternatives 1: replicas is 0; use 1 to 10000"),
@@ -116,9 +116,10 @@ def test_a_list_that_makes_no_sense_is_refused_by_its_field(alternatives: list[A
 def test_a_job_is_refused_only_if_none_of_its_shapes_can_ever_be() -> None:
     quota = Quota.open()
     assert complaints(WISH, quota, [{"v4": 8}], None) == []
-    assert list(hopeless(WISH, [{"v4": 8}])) == [
-        "choice 2, v5p=6, can never start: nobody has the resource v5p; the pool holds v4=8"
-    ]
+    assert list(hopeless(WISH, [{"v4": 8}])) == ["choice 2, v5p=6, can never start: this fleet has no v5p; it has v4=8"]
     assert list(hopeless(WISH, [{"v4": 8, "v5p": 8}])) == []
     wrong = complaints(WISH, quota, [{"v4": 2, "v5p": 2}], None)
-    assert [text.partition(",")[0] for text in wrong] == ["it asks for v4=4", "it asks for v5p=6"]
+    assert [text.partition(",")[0] for text in wrong] == [
+        "v4=4 is more than the fleet has",
+        "v5p=6 is more than the fleet has",
+    ]

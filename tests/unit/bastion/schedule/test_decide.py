@@ -274,7 +274,7 @@ def test_the_same_error_twice_without_progress_is_enough(
 def test_it_is_told_which_error_and_how_to_try_on() -> None:
     state = tries()
     crashes(state, C.CODE, 1, "RuntimeError: same bug")
-    told = "the same error twice without progress: RuntimeError: same bug; --no_crash_guard tries on"
+    told = "the same error twice without progress: RuntimeError: same bug; --no_crash_guard retries anyway"
     assert crashes(state, C.CODE, 1, "RuntimeError: same bug").reason == told
 
 

@@ -89,7 +89,7 @@ def test_what_is_larger_than_each_side_or_has_no_machine_on_one_is_refused() -> 
     town = two_sides()
     large, odd, fine = asks(town, 24), asks(town, 3), asks(town, 3, max_tier=0)
     town.ticks(3)
-    assert "no runner's tiers hold that: not h100=8, nor h100=16; ask for less" in town.job(large).reason
+    assert "no runner's tiers hold h100=24, only h100=8 or h100=16; ask for less" in town.job(large).reason
     assert "did you mean gpu-h100-4? in tier 1; --max_tier=0 leaves it out" in town.job(odd).reason
     assert places_of(town, fine) == [("near", 0)]
     wider = asks(town, 3, max_tier=0)
@@ -152,6 +152,4 @@ def test_who_checks_settings_is_told_what_goes_elsewhere_and_what_several_have()
         "tier 1: 2 attempts stay on gce and count as use of near, which gives it from now on",
     ]
     bare = msgspec.structs.replace(old, placing={})
-    assert "h100: near and gce have such, and only near gives it; placing may say who does" in affected(
-        state, old, bare
-    )
+    assert "h100: near and gce have it, only near gives it; placing can name another" in affected(state, old, bare)

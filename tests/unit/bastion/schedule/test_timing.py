@@ -90,7 +90,9 @@ def test_the_beginning_may_be_moved_until_it_is_there() -> None:
     town.asks(Update(job=job, changes=Changes(begin=at(300))))
     town.ticks(105)
     assert town.job(other).state is S.PENDING
-    assert refused(town)[0].startswith(f"job {job} runs: when it begins is past; launch hold {job}")
+    assert refused(town)[0].startswith(
+        f"job {job} runs, so it no longer waits to begin; to keep back its other tasks: launch hold {job}"
+    )
 
 
 # Not after
@@ -109,7 +111,7 @@ def test_what_waits_at_its_deadline_ends_held_or_paused() -> None:
     town.ticks(10)
     assert town.bastion.journal.state.paused
     found = town.job(job)
-    assert (found.state, found.reason) == (S.TIMEOUT, "its deadline passed before it could start")
+    assert (found.state, found.reason) == (S.TIMEOUT, "the deadline passed before the job could start")
     assert town.job(held).state is S.TIMEOUT
     assert town.bastion.journal.state.deadlines == []
 
@@ -125,11 +127,11 @@ def test_what_runs_at_its_deadline_is_stopped_with_notice_and_grace_and_not_trie
     job, key = running(town)
     town.ticks(60)
     [stop] = [event for event in town.journal() if isinstance(event, Stopping)]
-    assert (stop.cause, stop.reason, stop.deadline) == (C.DEADLINE, "its deadline has passed", at(55))
+    assert (stop.cause, stop.reason, stop.deadline) == (C.DEADLINE, "the deadline has passed", at(55))
     assert town.bucket.inner.read(layout.stop(key))
     town.ends(key, C.DEADLINE, 143)
     assert (town.job(job).state, town.job(job).reason, causes(town, job)) == (
-        S.TIMEOUT, "its deadline has passed", [C.DEADLINE],
+        S.TIMEOUT, "the deadline has passed", [C.DEADLINE],
     )  # fmt: skip
 
 
@@ -162,7 +164,7 @@ def test_a_try_that_fails_before_the_deadline_waits_for_the_next_one_until_then(
     assert town.job(job).state is S.PENDING
     town.ticks(50)
     assert (town.job(job).state, town.job(job).reason) == (
-        S.TIMEOUT, "its deadline passed before it could start again",
+        S.TIMEOUT, "the deadline passed before the job could start again",
     )  # fmt: skip
 
 
@@ -173,7 +175,7 @@ def test_a_new_command_does_not_outlive_the_deadline() -> None:
     town.ticks(60)
     town.ends(key, C.UPDATED, 143)
     assert (town.job(job).state, causes(town, job)) == (S.TIMEOUT, [C.UPDATED])
-    assert town.job(job).reason.endswith("; its deadline has passed")
+    assert town.job(job).reason.endswith("; the deadline has passed")
 
 
 def test_of_an_array_what_waits_ends_and_what_runs_is_stopped() -> None:

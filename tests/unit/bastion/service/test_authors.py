@@ -72,7 +72,7 @@ def test_who_writes_is_who_asks(user: str, owner: int | None, believed: bool) ->
     if not believed:
         assert letter.user == NAMES.get(owner or 0, "somebody")
         assert letter.problem == (
-            f"it asks in the name of {user}, and {letter.user} wrote it; only root may ask in another's name"
+            f"the request names the user {user}, but {letter.user} wrote it; only root may act for others"
         )
 
 
@@ -87,8 +87,8 @@ def test_of_a_request_that_is_too_large_the_writer_is_asked_first(owner: int | N
     size = REQUEST_BYTES_MAX + 1
     letter = read("alice", owner, b"x" * size)
     assert (letter.user, letter.size, letter.request) == (whose, size, None)
-    large = f"it has {size} bytes; at most {REQUEST_BYTES_MAX} are allowed"
-    assert letter.problem.startswith("it asks in the name of alice" if whose == "bob" else large)
+    large = f"the request has {size} bytes; at most {REQUEST_BYTES_MAX} are allowed"
+    assert letter.problem.startswith("the request names the user alice" if whose == "bob" else large)
     assert (letter.job is None) is (whose == "bob"), "it is shown as a job of its own user only"
 
 
@@ -103,5 +103,5 @@ def test_jobs_of_others_run_where_somebody_said_as_whom() -> None:
 def test_a_job_needs_an_account_where_jobs_run_as_who_submits_them() -> None:
     job = text(Submit(spec=spec(user="carol")))
     letter = read("carol", 0, job, replace(AUTHORS, as_submitter=True))
-    assert letter.problem.startswith("jobs run as who submits them, and this machine has no account carol")
+    assert letter.problem.startswith("each job runs as its user, and this machine has no account carol")
     assert letter.job is not None

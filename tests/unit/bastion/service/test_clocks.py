@@ -143,7 +143,7 @@ def test_a_reading_that_took_long_is_taken_again() -> None:
 def test_an_object_that_is_not_listed_tells_no_time() -> None:
     bucket = FaultyBucket(memory())
     bucket.list = lambda prefix, *, after="": iter(())  # type: ignore[method-assign, assignment]
-    with pytest.raises(BucketError, match="was written, and is not listed"):
+    with pytest.raises(BucketError, match="was written, but is not listed"):
         store_clock.read(bucket, HandClock(), "x", b"")
 
 

@@ -97,7 +97,9 @@ def test_facts_that_name_another_machine_are_refused_and_named_for_as_long_as_th
     tell(bucket, 1, "ended", machine="m0")
     heard = mine.listen()
     assert [seen.worker for seen in heard.facts] == [0]
-    assert heard.refused == [f"{layout.facts(KEY, 1)} is not believed: it names 'm0', and its worker is on 'm1'"]
+    assert heard.refused == [
+        f"{layout.facts(KEY, 1)} is not used: it names the machine 'm0', but its worker is on 'm1'"
+    ]
     assert mine.listen().refused == heard.refused
     tell(bucket, 1)
     heard = mine.listen()

@@ -121,13 +121,13 @@ def test_what_waits_for_others_is_not_read_again() -> None:
 @pytest.mark.parametrize(
     ("key", "data", "problem"),
     [
-        ("inbox/x.json", b"{}", "its key is not inbox/<user>/<request id>.json"),
-        ("inbox/a/b/c.json", b"{}", "its key is not"),
-        ("inbox/a/x.txt", b"{}", "its key is not"),
-        ("inbox/a b/x.json", b"{}", "its key is not"),
-        ("inbox/a/x-y.json", b"{}", "its key is not"),
-        ("inbox/a/é.json", b"{}", "its key is not"),
-        (f"inbox/a/{'x' * 65}.json", b"{}", "its key is not"),
+        ("inbox/x.json", b"{}", "the request's key is not inbox/<user>/<request id>.json"),
+        ("inbox/a/b/c.json", b"{}", "the request's key is not"),
+        ("inbox/a/x.txt", b"{}", "the request's key is not"),
+        ("inbox/a b/x.json", b"{}", "the request's key is not"),
+        ("inbox/a/x-y.json", b"{}", "the request's key is not"),
+        ("inbox/a/é.json", b"{}", "the request's key is not"),
+        (f"inbox/a/{'x' * 65}.json", b"{}", "the request's key is not"),
         ("inbox/a/x.json", b"\xff", "cannot be read"),
         ("inbox/a/x.json", b'{"kind": "submit", "spec": {"priority": "high"}}', "priority"),
         ("inbox/a/x.json", b" " * (REQUEST_BYTES_MAX + 1), "at most"),
@@ -142,7 +142,7 @@ def test_what_is_no_request_is_a_letter_that_says_so(key: str, data: bytes, prob
     assert found.request is None
     assert problem in found.problem
     refused = judged(found)
-    assert isinstance(refused, RequestRejected if problem.startswith("its key") else JobRejected)
+    assert isinstance(refused, RequestRejected if problem.startswith("the request's key") else JobRejected)
     assert sort(folded(refused), [listed], {}).known == (key,)
 
 
@@ -190,9 +190,9 @@ def _rejected(wanted: JobSpec, *before: AnyEvent, quota: Quota | None = QUOTA, u
     [
         (spec(project="blue", resources={"v4": 1}), "not a member of blue (alice belongs to red)"),
         (spec(project="rde", resources={"v4": 1}), "did you mean red"),
-        (spec(project="red", resources={"V4": 1}), "nobody has the resource V4; did you mean v4"),
-        (spec(project="red", resources={"v4": 9}), "the pool holds v4=8"),
-        (spec(project="red", resources={"v4": 4}, replicas=3), "it asks for v4=12"),
+        (spec(project="red", resources={"V4": 1}), "this fleet has no V4; it has v4="),
+        (spec(project="red", resources={"v4": 9}), "v4=9 is more than the fleet has, v4=8"),
+        (spec(project="red", resources={"v4": 4}, replicas=3), "v4=12 is more than the fleet has"),
     ],
 )
 def test_a_job_that_may_not_enter_is_rejected_with_its_reason(wanted: JobSpec, reason: str) -> None:
@@ -238,7 +238,7 @@ def test_owners_and_admins_cancel(user: str, task: int | None) -> None:
 @pytest.mark.parametrize(
     ("cancel", "user", "reason"),
     [
-        (Cancel(job="j-1"), "eve", "job j-1 is alice's; only they and admins may stop it"),
+        (Cancel(job="j-1"), "eve", "job j-1 belongs to alice; only alice and admins may stop it"),
         (Cancel(job="j-1", task=3), "alice", "job j-1 has 3 tasks, and no task 3"),
         (Cancel(job="j-1", task=-1), "alice", "no task -1"),
         (Cancel(job="j-2"), "alice", "there is no job j-2"),

@@ -54,12 +54,12 @@ def test_who_starts_runs_and_stops_in_time_is_not_named() -> None:
         (
             attempt(claim(), stop()),
             331,
-            "j/0/0 was to end by 12:00 UTC, 5m1s ago, and local does not say that its machine m is gone",
+            "j/0/0 should have ended by 12:00 UTC, 5m1s ago, and local does not say that its machine m is gone",
         ),
         (
             attempt(claim(), runner="gke"),
             0,
-            "on the runner gke, which is not configured: nobody can say when its machine m",
+            "on the runner gke, which is not configured: the bastion cannot learn when its machine m",
         ),
     ],
 )
@@ -100,7 +100,7 @@ def test_jobs_of_which_nothing_is_decided_are_named() -> None:
     assert not [problem for problem in town.status().problems if "decided" in problem]
     town.ticks(30)
     (line,) = (problem for problem in town.status().problems if "decided" in problem)
-    assert f"1 jobs wait, {job} the first of them; see whether the runner answers" in line
+    assert f"1 jobs wait, first {job}; check that the runner answers" in line
     town.runner.blind = False
     town.ticks(20)
     assert town.status().problems == []
@@ -184,10 +184,7 @@ def test_a_request_that_cannot_be_read_is_named() -> None:
     assert not [problem for problem in town.status().problems if "stalled" in problem]
     town.ticks(30)
     (line,) = (problem for problem in town.status().problems if "stalled" in problem)
-    assert (
-        line
-        == f"stalled: 1 requests have had no answer for 10 min, {key} the first of them; if it cannot be read, remove it"
-    )
+    assert line == f"stalled: 1 requests have had no answer for 10 min, first {key}; if it cannot be read, remove it"
 
 
 def test_a_job_that_the_schedule_does_not_know_is_named_and_there_is_none() -> None:
@@ -200,7 +197,7 @@ def test_a_job_that_the_schedule_does_not_know_is_named_and_there_is_none() -> N
     lineup._index.wait_no_more(waiting[1])
     assert lineup.overlooked(state, NOON) == (waiting[1],)
     (line,) = seen(state, vitals=TickMeasurements(decided=0, overlooked=lineup.overlooked(state, NOON)))
-    assert line.startswith(f"1 jobs may start and are not considered, {waiting[1]} the first")
+    assert line.startswith(f"1 jobs may start but are not considered, first {waiting[1]}; ")
 
 
 def test_of_many_that_stand_still_twenty_are_named() -> None:

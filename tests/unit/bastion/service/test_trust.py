@@ -29,7 +29,7 @@ def test_a_listing_deposes_nobody_and_is_held_against_the_status_once() -> None:
     yard.runner.has("m", OTHER, epoch=999, ours=False)
     for _ in range(100):
         [told] = strays(yard.turn())
-        assert "thing m of eve has the name of worker 0 of x/0/0, and this bastion did not make it" in told
+        assert "thing m of eve has the name of worker 0 of x/0/0, but this bastion did not create it" in told
         yard.clock.now += 5
     assert yard.looks == 1
     assert yard.deletes() == []
@@ -74,7 +74,7 @@ def test_a_proved_one_of_an_epoch_that_never_was_is_named_and_ended_after_a_whil
     yard = Yard()
     yard.runner.has("m", OTHER, epoch=4)
     [told] = strays(yard.turn())
-    assert "of epoch 4, of which neither status.json nor the journal knows" in told
+    assert "and epoch 4, which neither status.json nor the journal has" in told
     assert yard.deletes() == []
     yard.clock.now += STRAY_S
     yard.turn()
@@ -111,7 +111,7 @@ def test_a_claim_that_names_a_machine_of_another_is_refused_in_each_turn() -> No
     for _ in range(3):
         [trouble] = yard.turn()
         assert isinstance(trouble, UnreadableObject)
-        assert f"{layout.claim(KEY, 0)} cannot be believed: it names 'theirs'" in trouble.what
+        assert f"{layout.claim(KEY, 0)} cannot be used: it names 'theirs'" in trouble.what
         assert "replace it by" in trouble.what
     yard.folds(stop())
     assert [type(seen) for seen in yard.turn()] == [UnreadableObject]

@@ -73,7 +73,7 @@ def test_of_anothers_job_nothing_is_done(kind: str, user: str) -> None:
     here.ticks(3)
     assert as_it_was(here, job) == before
     (reason,) = rejections(here)
-    assert f"job {job} is alice's; only they and admins may" in reason
+    assert f"job {job} belongs to alice; only alice and admins may" in reason
     assert here.inbox() == []
 
 
@@ -157,7 +157,7 @@ def test_who_takes_the_name_of_anothers_job_gets_neither_the_job_nor_its_place()
     here.ticks(3)
     assert job_id("j", request) == first
     assert here.job(first).user == "alice"
-    assert [f"there is a job {first} already" in reason for reason in rejections(here)] == [True]
+    assert [f"a job {first} exists already" in reason for reason in rejections(here)] == [True]
 
 
 def test_a_request_whose_id_is_the_id_of_a_job_is_about_no_job() -> None:

@@ -126,7 +126,7 @@ def test_a_class_that_was_not_granted_does_not_come() -> None:
 
 
 def test_if_no_job_can_be_run_that_is_an_error() -> None:
-    with pytest.raises(BastionError, match="no job can be run: 1 ask for more than there is"):
+    with pytest.raises(BastionError, match="no job can be run: 1 ask for more than the fleet has"):
         run(scene(), "0,60,9,nlp,,")
 
 

@@ -78,7 +78,7 @@ def test_a_bad_line_is_an_error_that_names_it(row: str, complaint: str) -> None:
 @pytest.mark.parametrize(
     ("heads", "complaint"),
     [
-        ("submit_s,duration_s,gpu,project", "line 1: 'gpu' is no column of a trace; did you mean gpus?"),
+        ("submit_s,duration_s,gpu,project", "line 1: 'gpu' is not a column of a trace; did you mean gpus?"),
         ("submit_s,duration_s,project", "line 1: lacks gpus; use submit_s,"),
         ("submit_s,duration_s,gpus,project,gpus", "line 1: names gpus more than once"),
         ("", "line 1: lacks submit_s, duration_s, gpus, project"),

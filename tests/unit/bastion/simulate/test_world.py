@@ -102,7 +102,7 @@ def test_ticks_are_counted_from_the_first_job_on() -> None:
 def test_a_policy_that_never_rests_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bastion.schedule.plan.POLICIES", {**POLICIES, "axlearn": lambda now, **_: Schedule(again=now)})
 
-    with pytest.raises(BastionError, match="the policy axlearn comes to no end at 2000-01-01"):
+    with pytest.raises(BastionError, match="the policy axlearn does not come to an end at 2000-01-01"):
         list(world("0,60,1,nlp,,").run())
 
 

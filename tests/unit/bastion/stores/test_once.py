@@ -66,6 +66,6 @@ def test_a_key_that_was_freed_meanwhile_is_tried_again(times: int) -> None:
 
 def test_a_key_that_keeps_vanishing_is_a_failure_in_the_end() -> None:
     bucket = Forgetful(vanishing=1000)
-    with pytest.raises(BucketError, match="taken and gone 5 times"):
+    with pytest.raises(BucketError, match="was created and deleted 5 times"):
         create_once(bucket, "a", b"mine")
     assert bucket.counts["create"] == 5

@@ -104,7 +104,7 @@ def test_each_account_marks_the_folder_for_itself(
     assert own.stat().st_mode & 0o777 == 0o700
     (own / "other").write_text("another folder's")
     (own / "other").rename(own / "store")
-    with pytest.raises(BucketError, match="another folder lies in the place"):
+    with pytest.raises(BucketError, match="another folder is in the place"):
         second.create("demo/inbox/bob/y.json", b"x")
 
 

@@ -136,4 +136,4 @@ def test_a_terminal_gets_short_lines_that_still_say_why() -> None:
 
     assert all(len(line) <= 120 for line in (name, *lines))
     assert name == f"{'n' * 63}-rrrrrrrr"
-    assert "pool" in " ".join(lines)
+    assert "the fleet has" in " ".join(lines)

@@ -69,7 +69,7 @@ def test_commands_setups_and_values_in_the_place_of_names() -> None:
 def test_a_reference_needs_a_name_and_is_not_repeated(name: str) -> None:
     with pytest.raises(SpecError) as caught:
         spec(env={"TOKEN": f"secret:{name}"})
-    assert "env 'TOKEN' is secret: with what is no name" in str(caught.value)
+    assert "env 'TOKEN' is secret: without a valid name" in str(caught.value)
     assert not name or name not in str(caught.value)
 
 
