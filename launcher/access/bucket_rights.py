@@ -170,12 +170,14 @@ def _public(part: BucketPart) -> Check:
     name = f"public access to {part.url}"
     strangers = sorted({member for grant in part.access.grants for member in grant.members} & PUBLIC)
     if strangers:
-        return Check(HealthLevel.FAILED, name, f"{', '.join(strangers)} have rights on it", f"take them away; {SEE}")
+        return Check(
+            HealthLevel.FAILED, name, f"{', '.join(strangers)} have rights on it", f"remove these rights; {SEE}"
+        )
     if not part.access.guarded:
         return Check(
             HealthLevel.WARNING,
             name,
-            "nobody has it, and anybody could be given it",
+            "there is none, but it could be granted",
             "enforce public access prevention",
         )
     return Check(HealthLevel.OK, name, "prevented")
@@ -184,28 +186,28 @@ def _public(part: BucketPart) -> Check:
 def _uniform(part: BucketPart) -> Check:
     name = f"uniform access in {part.url}"
     if part.access.uniform:
-        return Check(HealthLevel.OK, name, "rights are the bucket's alone")
-    found = "single objects may have rights of their own, which nobody sees here"
+        return Check(HealthLevel.OK, name, "on: only the bucket has rights")
+    found = "single objects may have rights of their own, which this check cannot see"
     return Check(HealthLevel.FAILED, name, found, "turn uniform bucket-level access on")
 
 
 def _deciders(part: BucketPart) -> Check:
-    name, bastions = f"who writes the journal in {part.url}", part.deciders()
+    name, bastions = f"writers of the journal in {part.url}", part.deciders()
     if len(bastions) == 1 and not bastions & PUBLIC:
         return Check(HealthLevel.OK, name, *bastions)
     if not bastions:
         return Check(
-            HealthLevel.WARNING, name, "nobody by this bucket's own policy", f"give it to the bastion's account; {SEE}"
+            HealthLevel.WARNING, name, "none by this bucket's own policy", f"let the bastion's account write; {SEE}"
         )
-    return Check(HealthLevel.WARNING, name, _some(bastions), f"leave it to the bastion's account alone; {SEE}")
+    return Check(HealthLevel.WARNING, name, _some(bastions), f"let only the bastion's account write; {SEE}")
 
 
 def _only_the_bastion(part: BucketPart, bastions: set[str]) -> Check:
-    return _nobody_else(part, _ALL, _DECIDES, bastions, f"what only the bastion writes in {part.url}", "may write")
+    return _nobody_else(part, _ALL, _DECIDES, bastions, f"objects of the bastion alone in {part.url}", "may write")
 
 
 def _once(part: BucketPart, bastions: set[str]) -> Check:
-    name, verb = f"what is written once in {part.url}", "may overwrite or remove"
+    name, verb = f"objects written once in {part.url}", "may overwrite or remove"
     return _nobody_else(part, frozenset({DELETE}), _ONCE, bastions, name, verb)
 
 
@@ -217,8 +219,8 @@ def _nobody_else(
     for home in here:
         key = part.below + home + ("x" if home.endswith("/") else "")
         if others := {member for right in rights for member in part.access.may(right, key)} - bastions:
-            return Check(HealthLevel.FAILED, name, f"{_some(others)} {verb} {home}", f"take that right away; {SEE}")
-    return Check(HealthLevel.OK, name, ", ".join(here) or "nothing of it lies here")
+            return Check(HealthLevel.FAILED, name, f"{_some(others)} {verb} {home}", f"remove this right; {SEE}")
+    return Check(HealthLevel.OK, name, ", ".join(here) or "none in this bucket")
 
 
 def _own_inbox(part: BucketPart, bastions: set[str]) -> Check:
@@ -236,29 +238,29 @@ def _own_inbox(part: BucketPart, bastions: set[str]) -> Check:
     loose = {member: names for member, names in asking.items() if len(names) > 1 or names == [_NOBODY]}
     if loose:
         member, names = sorted(loose.items())[0]
-        whose = "of everybody" if _NOBODY in names else f"of {' and '.join(names[:NAMED])}"
+        whose = "any user" if _NOBODY in names else " and ".join(names[:NAMED])
         more = f" (and {len(loose) - 1} more)" if len(loose) > 1 else ""
         return Check(
             HealthLevel.FAILED,
             name,
-            f"{member} may ask in the name {whose}{more}",
+            f"{member} may send requests as {whose}{more}",
             f"confine it to one inbox/<user>/; {SEE}",
         )
     if removing:
         return Check(
-            HealthLevel.FAILED, name, f"{_some(removing)} may overwrite or remove them", f"let them create alone; {SEE}"
+            HealthLevel.FAILED, name, f"{_some(removing)} may overwrite or remove them", f"let them only create; {SEE}"
         )
-    return Check(HealthLevel.OK, name, f"{len(asking)} accounts may ask, each in one name")
+    return Check(HealthLevel.OK, name, f"{len(asking)} accounts may send requests, each as one user")
 
 
 def _files(part: BucketPart, bastions: set[str]) -> Check:
     """Check which accounts act as admins: to change the settings is to name the admins."""
     keys = [part.below + file for file in (layout.CONFIG, layout.QUOTA)]
     changing = {member for key in keys for right in _ALL for member in part.access.may(right, key)} - bastions
-    name = f"who changes quota and settings in {part.url}"
+    name = f"writers of quota and settings in {part.url}"
     if changing & PUBLIC:
-        return Check(HealthLevel.FAILED, name, _some(changing & PUBLIC), f"take that right away; {SEE}")
-    return Check(HealthLevel.OK, name, _some(changing) or "nobody but the bastion")
+        return Check(HealthLevel.FAILED, name, _some(changing & PUBLIC), f"remove this right; {SEE}")
+    return Check(HealthLevel.OK, name, _some(changing) or "only the bastion")
 
 
 def _not_known(part: BucketPart) -> Check:
@@ -269,7 +271,7 @@ def _not_known(part: BucketPart) -> Check:
     odd = {grant.condition for grant in access.grants if holds(grant.condition, "x") is None}
     if roles or odd:
         found = f"not understood, so taken to allow everything: {_some(roles | odd)}"
-        return Check(HealthLevel.WARNING, name, found, "look at them yourself, or use roles that are known here")
+        return Check(HealthLevel.WARNING, name, found, "check them by hand, or use roles that this check knows")
     return Check(HealthLevel.OK, name, f"{len(access.grants)} grants, all understood")
 
 
@@ -289,10 +291,10 @@ def folder(url: str, mode: int, owner: str, group: str) -> Check:
             HealthLevel.FAILED,
             name,
             "everybody on this machine may write all of it",
-            "take that away: chmod -R o-w FOLDER",
+            "remove this right: chmod -R o-w FOLDER",
         )
     if mode & _GROUP:
         return Check(
             HealthLevel.OK, name, f"{owner} and the group {group} may write all of it: they have to trust each other"
         )
-    return Check(HealthLevel.OK, name, f"{owner} alone may write")
+    return Check(HealthLevel.OK, name, f"only {owner} may write")

@@ -103,7 +103,7 @@ def rights(probe: Probe, *, user: str, admin: bool) -> Check:
         HealthLevel.FAILED,
         name,
         found,
-        f"have {user} given the right to {_words(lacking)} below {probe.url}/{probe.prefix}",
+        f"ask for the right of {user} to {_words(lacking)} below {probe.url}/{probe.prefix}",
     )
 
 
@@ -118,12 +118,12 @@ def exclusive(url: str, wrong: Sequence[str], *, tried: bool) -> Check:
     """Check that the store creates exclusively. `wrong` lists the promises that it broke. `tried`: it was tested."""
     name = f"exclusive create in {url}"
     if not tried:
-        return Check(HealthLevel.OK, name, "not tried: it takes the rights to list, create, read and delete")
+        return Check(HealthLevel.OK, name, "not tested: the test needs the rights to list, create, read and delete")
     if wrong:
         return Check(
             HealthLevel.FAILED, name, wrong[0], "move the bastion to another store; see bastion doctor --store"
         )
-    return Check(HealthLevel.OK, name, "of racing creators one won")
+    return Check(HealthLevel.OK, name, "of several creators at the same time, one won")
 
 
 def clock(moment: WriteTime | None) -> Check:
@@ -136,7 +136,10 @@ def clock(moment: WriteTime | None) -> Check:
     found = f"this machine's is {words(off)} the store's"
     level = HealthLevel.FAILED if abs(off) > OFF_MAX_S else HealthLevel.WARNING
     return Check(
-        level, "clock", found, "set this machine's clock, as by NTP; stores refuse requests that are 15 minutes off"
+        level,
+        "clock",
+        found,
+        "set this machine's clock, for example by NTP; stores refuse requests that are 15 minutes off",
     )
 
 
@@ -175,12 +178,12 @@ def clocks(seen: ClockFacts, now: datetime) -> Iterator[Check]:
         now -= timedelta(seconds=seen.folder_s)
     elif abs(ours) > OFF_S and abs(ours - theirs) <= LATE_S and seen.host != seen.their_host:
         found = f"the store's is {words(-ours)} this machine's and the bastion's on {seen.their_host}, which agree"
-        yield Check(HealthLevel.FAILED, "clock", found, "set the clock of the store's server, as by NTP")
+        yield Check(HealthLevel.FAILED, "clock", found, "set the clock of the store's server, for example by NTP")
     else:
         yield clock(seen.ours)
         if theirs and not (seen.host == seen.their_host and abs(ours - theirs) <= LATE_S):
             found = f"the bastion's on {seen.their_host} is {words(theirs)} the store's"
-            advice = f"set the clock of {seen.their_host}, as by NTP, and start the bastion again"
+            advice = f"set the clock of {seen.their_host}, for example by NTP, and start the bastion again"
             yield Check(HealthLevel.FAILED if abs(theirs) > OFF_MAX_S else HealthLevel.WARNING, "clock", found, advice)
     if problem := ahead(seen.journalled, now):
         yield Check(HealthLevel.FAILED, "clock", problem.partition(";")[0], HEAL)
@@ -198,7 +201,7 @@ def _off_of(said: datetime, stored: datetime) -> float:
 def age(status: Status | None, *, now: datetime, died: bool) -> Check:
     """Check that the bastion lives."""
     if status is None:
-        return Check(HealthLevel.FAILED, "bastion", "it has never started", "run bastion create")
+        return Check(HealthLevel.FAILED, "bastion", "has never started", "run bastion create")
     seen = f"last seen {short((now - status.written).total_seconds())} ago"
     state = word(status, now=now, died=died)
     if state == RUNNING:
@@ -212,7 +215,7 @@ def troubles(status: Status | None, *, now: datetime, died: bool) -> Iterator[Ch
     """Yield a failed check for each problem that the bastion itself reports."""
     for said in problems(status, now=now, died=died) if status else ():
         if said in status.problems:  # type: ignore[union-attr]
-            yield Check(HealthLevel.FAILED, "what the bastion says", said, "see bastion logs")
+            yield Check(HealthLevel.FAILED, "problem of the bastion", said, "see bastion logs")
 
 
 def accounts(status: Status | None, url: str) -> Iterator[Check]:
@@ -270,11 +273,11 @@ def workers(state: State, beats: Mapping[WorkerKey, datetime], now: datetime) ->
     total = sum(len(attempt.workers) for attempt in live.values())
     yield _some(
         "stale machines", silent, "silent", f"none of {total} workers is silent",
-        "see bastion logs: their machines are asked directly, and the jobs start again where they are gone",
+        "see bastion logs: the bastion looks for their machines, and starts the jobs again if these are gone",
     )  # fmt: skip
     yield _some(
         "stray machines", strays, "still at work for jobs that have ended", "none",
-        "the bastion takes them down at its next turn; is it at work? else end them by hand",
+        "a running bastion ends them at its next turn; if none runs, end them by hand",
     )  # fmt: skip
 
 
@@ -283,14 +286,16 @@ def odd(found: Sequence[str], *, more: bool) -> Check:
     if not found:
         return Check(HealthLevel.OK, "odd objects", "none")
     names = ", ".join(found) + (" and more" if more else "")
-    return Check(HealthLevel.OK, "odd objects", f"{names}: not of Bastion's form; nothing reads or removes them")
+    return Check(
+        HealthLevel.OK, "odd objects", f"{names}: not named like an object of Bastion; nothing reads or removes them"
+    )
 
 
 def claims(state: State, listed: Mapping[WorkerKey, datetime], now: datetime) -> Check:
     """Check for claims of jobs that the state does not have."""
     unknown = [str(key) for (key, _), at in listed.items() if key.job not in state.jobs and now - at > FRESHLY_ENDED]
     advice = "do not remove them by hand: they keep a late machine from running a job twice"
-    return _some("stale claims", unknown, "of jobs that nobody knows", f"none of {len(listed)}", advice)
+    return _some("stale claims", unknown, "of jobs that the bastion does not know", f"none of {len(listed)}", advice)
 
 
 def _long_over(state: State, key: AttemptKey, now: datetime) -> bool:

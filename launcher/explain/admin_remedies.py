@@ -92,7 +92,7 @@ def _more_capacity(at: Supply) -> AmountChange:
 
     def told(more: Amounts) -> Told:
         added = {kind: n for kind, n in more.items() if n}
-        return f"{listed([f'{n} more {kind}' for kind, n in added.items()])} in the pool", "", {"more": added}
+        return f"{listed([f'{n} more {kind}' for kind, n in added.items()])} in the fleet", "", {"more": added}
 
     before = total(other.demand for other in at.ahead)
     top = {kind: at.shares.capacity.get(kind, 0) + at.job.demand[kind] + before.get(kind, 0) for kind in at.lack()}

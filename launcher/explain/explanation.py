@@ -178,24 +178,24 @@ def since(job: Job) -> datetime:
 def _advice(job: Job, state: JobState, cause: Cause | None, task: int) -> str:
     name = job.id if job.count == 1 else f"'{job.id}[{task}]'"
     if state is JobState.REJECTED:
-        return "put right what the reason names, and launch it again"
+        return "correct what the reason names, then launch it again"
     if state is JobState.TIMEOUT and cause is not Cause.TIME_LIMIT:
         return "launch it again with a later --deadline"
     if state is JobState.CANCELLED:
         asked = job.cancelled_by or task in job.tasks  # else it could never begin
         return f"launch it again {'if that was not meant' if asked else 'with conditions that can be met'}"
     if state is JobState.FAILED and cause in (Cause.CODE, Cause.SIGNAL) and job.tasks[task].failures < job.max_tries:
-        return f"see the end of its log: launch logs {name} --tail=50; to try on all the same: --no_crash_guard"
+        return f"see the end of its log: launch logs {name} --tail=50; to retry anyway: --no_crash_guard"
     return _ADVICE.get(cause, "").format(name=name) if cause else ""
 
 
 _ADVICE: Mapping[Cause, str] = {
     Cause.CODE: "see the end of its log: launch logs {name} --tail=50; more tries: --max_tries",
-    Cause.SIGNAL: "its process was killed from within or by its machine: launch logs {name} --tail=50",
-    Cause.OOM: "ask for more memory, or let it use less: launch logs {name} --tail=50",
-    Cause.TIME_LIMIT: "give it more with --time_limit, or let it go on from its checkpoint",
+    Cause.SIGNAL: "the process was killed, by itself or by its machine: launch logs {name} --tail=50",
+    Cause.OOM: "ask for more memory, or let the job use less: launch logs {name} --tail=50",
+    Cause.TIME_LIMIT: "allow more time with --time_limit, or let the job go on from its checkpoint",
     Cause.STRAGGLED: "see what the ranks that ran on waited for: launch logs {name} --tail=50; more time: --finish_timeout",
-    Cause.SETUP: "its code could not be fetched or unpacked: launch it again, from the folder that it needs",
+    Cause.SETUP: "the code could not be fetched or unpacked: launch the job again, from the folder of its code",
 }
 
 

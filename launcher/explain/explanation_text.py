@@ -49,26 +49,26 @@ def _running(row: RunningAttempt, now: datetime) -> Iterator[Line]:
     if row.finish_by:
         yield (
             "ends",
-            f"{clock(row.finish_by, now)}: a rank of it has ended with 0, and others run on (--finish_timeout)",
+            f"{clock(row.finish_by, now)}: a rank has ended with 0, and others still run (--finish_timeout)",
         )
     if row.until:
         yield "until", f"{clock(row.until, now)}, at the latest"
     if row.pulse and (said := [part for part in _said(row.pulse, now) if part]):
-        yield "says", ", ".join(said)
+        yield "progress", ", ".join(said)
 
 
 def _exposure(exposure: PreemptionRisk, project: str, now: datetime) -> Iterator[Line]:
     for kind, n in exposure.borrowed.items():
         yield "borrows", f"{project} holds {n} {kind} beyond its share"
     if threat := exposure.threat:
-        whose = f"for {threat.by}" if threat.by else "for nobody's sake, for the pool shrank"
+        whose = f"for {threat.by}" if threat.by else "to fit the smaller fleet"
         when = (
             f"at {clock(threat.at, now)}, if nothing happens until then" if threat.at > now else "by the next decision"
         )
         yield "at risk", f"it is stopped {whose} {when}"
     for claim in exposure.claims:
         wants = f"a job of {claim.project} that asks for {resources.text(claim.resources)}"
-        yield "at risk", f"{wants} would have it stopped, after {short(claim.after_s)} of waiting"
+        yield "at risk", f"{wants} could stop it, after {short(claim.after_s)} of waiting"
 
 
 def _stopped(stop: PreemptedAttempt, now: datetime) -> Iterator[Line]:
@@ -92,6 +92,6 @@ def _end(end: JobEnd) -> Iterator[Line]:
     if end.cause:
         yield "cause", f"{end.cause}{code}; {end.tries} of {end.max_tries} tries used up"
     if end.message:
-        yield "said", end.message
+        yield "message", end.message
     if end.advice:
         yield "to do", end.advice

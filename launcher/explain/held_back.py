@@ -41,7 +41,7 @@ def gates(case: WhatIfCase, job: Job) -> Iterator[HeldBack]:
     if job.held:
         yield HeldBack(what="held", text=f"launch release {job.id}: held by {job.held}")
     if case.inputs.quota is None:
-        yield HeldBack(what="quota_file", text="a quota file that can be used: bastion quota check, bastion quota set")
+        yield HeldBack(what="quota_file", text="a valid quota file: bastion quota check, bastion quota set")
         return
     yield from _barred(case.inputs.quota, job)
     if job.build:

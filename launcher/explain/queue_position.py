@@ -101,7 +101,7 @@ def _why(other: Job, job: Job, uses: Mapping[str, Use]) -> str:
         return f"priority {other.priority} before {job.priority}"
     theirs, own = uses.get(other.user, NOTHING), uses.get(job.user, NOTHING)
     if other.user != job.user and (theirs[0] < own[0] or theirs[1] < own[1]):
-        return f"{other.user} used less of late than {job.user}"
+        return f"{other.user} used less recently than {job.user}"
     if other.order > job.order or theirs != own:
         return "its turn comes first"
-    return "submitted earlier" if other.place is None and job.place is None else "it has the better place"
+    return "submitted earlier" if other.place is None and job.place is None else "it has a better place (launch top)"

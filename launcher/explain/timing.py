@@ -67,7 +67,7 @@ def told(timing: Timing, now: datetime) -> Iterator[tuple[str, str]]:
     if timing.begin and timing.begin > now:
         yield "begins", f"{clock(timing.begin, now)}, not before"
     if timing.deadline:
-        yield "deadline", f"{clock(timing.deadline, now)}: what has not ended by then is ended"
+        yield "deadline", f"{clock(timing.deadline, now)}: what has not ended by then is stopped"
     if timing.max_parallel:
         yield "at once", f"{timing.live} of at most {timing.max_parallel} tasks hold resources"
 

@@ -55,9 +55,9 @@ def _outlook(outlook: StartEstimate, now: datetime, *, gated: bool) -> Iterator[
     for number, remedy in enumerate(tried):
         yield "or" if number else first, _remedy(remedy, now)
     if not (outlook.complete or outlook.now):
-        yield "", f"perhaps more would: the queue is long, and {outlook.decisions} decisions were tried"
+        yield "", f"other changes may help, too: the queue is long, so only {outlook.decisions} decisions were tried"
     elif not (outlook.now or outlook.expected or outlook.remedies or gated):
-        yield first, f"more than one change: none of those that were tried starts it ({outlook.decisions} decisions)"
+        yield first, f"more than one change: no single change that was tried starts it ({outlook.decisions} decisions)"
 
 
 def _amount(amount: ResourceAmount, project: str) -> str:
@@ -105,12 +105,12 @@ def _remedy(remedy: Remedy, now: datetime) -> str:
 
 def _does(effect: DecisionEffect) -> str:
     """Say what the decision does: `starts it`."""
-    return f"starts {_tasks(effect)}" if effect.tasks else f"has {_some(effect.stops)} stopped for it"
+    return f"starts {_tasks(effect)}" if effect.tasks else f"stops {_some(effect.stops)} for it"
 
 
 def _would(effect: DecisionEffect) -> str:
     """Say what the decision would do: `would start it`."""
-    return f"would start {_tasks(effect)}" if effect.tasks else f"would have {_some(effect.stops)} stopped for it"
+    return f"would start {_tasks(effect)}" if effect.tasks else f"would stop {_some(effect.stops)} for it"
 
 
 def _tasks(effect: DecisionEffect) -> str:

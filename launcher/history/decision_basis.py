@@ -51,7 +51,7 @@ def told(each: RepeatedDecision, state: State) -> DecisionBasis:
     lines = (
         f"decision  in journal object {each.seq}, event {each.index}, of {rfc3339(each.now)}",
         f"taken by  bastion/{each.epoch}, version {each.version}",
-        f"came out  {said or 'equal, bit for bit'}",
+        f"replayed  {said or 'equal, bit for bit'}",
         *_on(rested),
         *_listed("waiting", [_waits(one) for one in rested["waiting"]]),
         *_listed("holding", [_holds(one) for one in rested["holding"]]),
@@ -106,11 +106,11 @@ def _holding(state: State) -> Iterator[Row]:
 def _on(rested: Row) -> Iterator[str]:
     capacity = " then ".join(resources.text(tier) for tier in rested["pool"])
     files = [f"{name} file of version {file['version'] or '-'}" for name, file in rested["files"].items()]
-    yield f"rested on {', '.join(['policy ' + rested['policy'], 'pool ' + capacity, *files])}"
+    yield f"inputs    {', '.join(['policy ' + rested['policy'], 'capacity ' + capacity, *files])}"
     if rested["paused"]:
         yield f"          {rested['paused']}"
     if rested["reclaims"]:
-        yield f"          room is being made for {', '.join(rested['reclaims'][:SHOWN])}"
+        yield f"          resources are being freed for {', '.join(rested['reclaims'][:SHOWN])}"
 
 
 def _waits(one: Row) -> str:
@@ -137,7 +137,7 @@ def _answers(each: RepeatedDecision) -> Iterator[str]:
             lines.append(f"  {old}")
         else:
             lines += [f"{sign} {one}" for sign, one in (("-", old), ("+", new)) if one]
-    return _listed("answer", lines or ["nobody starts, nobody stops"])
+    return _listed("answer", lines or ["nothing starts, nothing stops"])
 
 
 def _word(event: AnyEvent) -> str:

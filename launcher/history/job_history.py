@@ -147,10 +147,18 @@ def happening(known: State, record: JournalObject, index: int, event: AnyEvent, 
         attempt=event.attempt if own and isinstance(event, AttemptEvent) else None,
         before=before,
         after=after,
-        text=WORDS[type(event)](event) + _earlier(known, record, event)
+        text=_text(known, event) + _earlier(known, record, event)
         if own
         else f"{event.job} stops for it: {event.reason}",  # type: ignore[union-attr]
     )
+
+
+def _text(known: State, event: AnyEvent) -> str:
+    """Say what happened. A machine that is gone is no news once its worker's process has ended."""
+    attempt = known.attempt(event.key) if isinstance(event, Gone) else None
+    if isinstance(event, Gone) and attempt and attempt.workers[event.worker].cause is not None:
+        return f"worker {event.worker} has exited"
+    return WORDS[type(event)](event)
 
 
 def _earlier(known: State, record: JournalObject, event: AnyEvent) -> str:
@@ -162,7 +170,7 @@ def _earlier(known: State, record: JournalObject, event: AnyEvent) -> str:
         at = event.ended
     elif isinstance(event, Ended) and (attempt := known.attempt(event.key)):
         at = attempt.finished
-    return f"; that was at {rfc3339(at)}, and found out now" if at and record.now - at > LATE else ""
+    return f"; this happened at {rfc3339(at)}, and was recorded only now" if at and record.now - at > LATE else ""
 
 
 def _led(
@@ -207,7 +215,7 @@ def _submitted(event: Submitted) -> str:
 
 
 def _cancel(event: CancelRequested) -> str:
-    return "stop asked for" + ("" if event.task is None else f", of task {event.task}")
+    return "stop requested" + ("" if event.task is None else f", of task {event.task}")
 
 
 def _started(event: Started) -> str:
@@ -237,21 +245,21 @@ WORDS: dict[type, Callable[[Any], str]] = {
     RequestRejected: lambda event: f"request of {event.user} refused: {event.reason}",
     CancelRequested: _cancel,
     Started: _started,
-    Moved: lambda event: f"counts to tier {event.tier} from here on, and runs on",
+    Moved: lambda event: f"counts as use of tier {event.tier} from now on, and runs on",
     Claimed: _claimed,
-    Held: lambda event: "held: nothing more of it starts",
+    Held: lambda event: "held: no more of it starts",
     Released: lambda event: "released: it is back in its place",
     Topped: lambda event: "moved to the top of its user's pending jobs",
     Updated: lambda event: f"updated: {in_words(event.changes)}",
     ImageBuilt: lambda event: f"its image is built: sha256:{event.digest[:12]}",
-    Waiting: lambda event: event.reason or "its machines are there; its workers are waited for",
-    Voided: lambda event: f"worker {event.worker} never came and can never run",
+    Waiting: lambda event: event.reason or "its machines are there; waiting for its workers",
+    Voided: lambda event: f"worker {event.worker} did not come up and can never run",
     Exited: _exited,
     Gone: lambda event: f"the machine of worker {event.worker} is gone",
     Stopping: lambda event: f"stops by {rfc3339(event.deadline)}: {event.reason}",
     Ended: _ended,
     AttemptLost: lambda event: event.reason,
-    Lapsed: lambda event: f"what waits of it ends as {event.outcome}: {event.reason}",
-    ReclaimDropped: lambda event: "what was freed for it is free for all again",
+    Lapsed: lambda event: f"its waiting tasks end as {event.outcome}: {event.reason}",
+    ReclaimDropped: lambda event: "the resources that were freed for it are free for all again",
 }
 """The words for each type of event that has a job."""

@@ -130,7 +130,7 @@ class ProjectHistory:
                 attempt=None,
                 before="",
                 after="",
-                text=f"{'the quota file' if isinstance(event, FileChanged) else 'the pool'} changed its share: {what}",
+                text=f"{'the quota file' if isinstance(event, FileChanged) else 'the capacity'} changed its share: {what}",
             )
         )
 

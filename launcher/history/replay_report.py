@@ -89,7 +89,7 @@ class ReplayReport:
             return
         yield from [""] * bool(self.told)
         if self.first is None:
-            yield "no decision is marked there; versions before this one did not mark them"
+            yield "no decision is recorded in this window; older versions did not record them"
             return
         number, window = self.decisions + self.others, f"{rfc3339(self.first)} to {rfc3339(self.last)}"
         yield f"{number} decision{'s' * (number != 1)} of {window}: {self.starts} starts, {self.stops} stops"

@@ -157,7 +157,7 @@ class _Follower:
         try:
             watching.renew()
         except BucketError as error:
-            self._waiter.problem(f"the workers are not told that somebody follows: {error}")
+            self._waiter.problem(f"the workers cannot be asked to upload sooner, so the log may lag: {error}")
 
     def _let_go(self, job: Job) -> None:
         """Close the logs of attempts that are over, once they are complete or `END_MARKER_S` have passed."""

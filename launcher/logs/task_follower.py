@@ -178,7 +178,7 @@ class _Follower:
             self._watching.renew()
         except BucketError as error:
             if str(error) != self._unheard:
-                self._screen.note(f"the workers are not told that somebody follows: {error}")
+                self._screen.note(f"the workers cannot be asked to upload sooner, so the log may lag: {error}")
             self._unheard = str(error)
 
 

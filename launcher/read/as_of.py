@@ -14,7 +14,7 @@ from bastion.model.stored.journal_object import Gaps
 from .job_lookup import FoundJob, known
 from .job_rows import rfc3339
 from .past_jobs import look_up
-from .view import View
+from .view import NOT_READ_YET, View
 
 
 def as_of_view(bucket: Bucket, tasks: Tasks, moment: datetime, now: datetime, note: Callable[[str], None]) -> View:
@@ -25,14 +25,12 @@ def as_of_view(bucket: Bucket, tasks: Tasks, moment: datetime, now: datetime, no
     """
     if moment > now:
         raise UsageError(
-            f"--at is {rfc3339(moment)}, which is still to come: it is {rfc3339(now)}; ask for a time before that"
+            f"--at is {rfc3339(moment)}, which is in the future: it is {rfc3339(now)} now; use an earlier time"
         )
     number = point_in_time.number_after(bucket, moment, tasks.map)
     if number == 0:
         first = journal_reader.time_of(bucket, 0)
-        begins = (
-            f"begins at {rfc3339(first)}; ask for a time after that" if first else "is empty; nothing ever happened"
-        )
+        begins = f"begins at {rfc3339(first)}; use a later time" if first else "is empty"
         raise BastionError(f"nothing is known of {rfc3339(moment)}: the journal {begins}")
     holes = Gaps()
     state = point_in_time.state_below(bucket, number, tasks.map, holes, note)
@@ -61,7 +59,5 @@ def job_then(
 
 
 def _too_early(found: FoundJob, then: View) -> JobNotFound:
-    came = (
-        f"it came at {rfc3339(found.job.submitted)}; ask for a time after that" if found.job else "it is not read yet"
-    )
+    came = f"it was submitted at {rfc3339(found.job.submitted)}; use a later time" if found.job else NOT_READ_YET
     return JobNotFound(f"{found.id} was not in the journal at {rfc3339(then.now)}: {came}")

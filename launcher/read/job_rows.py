@@ -379,7 +379,7 @@ def gap_rows(holes: Iterable[Gap]) -> dict[str, list[Row]]:
 
 
 def _what_is_missing(hole: Gap) -> str:
-    return hole.problem if hole.first == hole.last else f"{hole.problem}, and so on to {hole.last}"
+    return hole.problem if hole.first == hole.last else f"{hole.problem}, and so are all up to object {hole.last}"
 
 
 def _when_written(hole: Gap) -> str:

@@ -40,8 +40,8 @@ def chosen(
             jobs[found.id, found.task] = found
     found_all = tuple(jobs.values()) if words else tuple(live)
     if not found_all:
-        whose = f" of {user}'s" if user and meant.users is None else ""
-        raise JobNotFound(f"no job{whose} that has not ended is meant; see launch ls --all")
+        whose = f" of {user}" if user and meant.users is None else ""
+        raise JobNotFound(f"no job{whose} that has not ended matches; see launch ls --all")
     return found_all
 
 
@@ -63,5 +63,5 @@ def _matching(pattern: str, live: Sequence[FoundJob]) -> list[FoundJob]:
     matches = re.compile(translate(pattern)).match
     jobs = [found for found in live if matches(found.name) or matches(found.id)]
     if not jobs:
-        raise JobNotFound(f"no job that is meant and has not ended matches {pattern!r}; see launch ls")
+        raise JobNotFound(f"no selected job that has not ended matches {pattern!r}; see launch ls")
     return jobs

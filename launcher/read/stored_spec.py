@@ -30,7 +30,7 @@ def needed_spec(bucket: Bucket, tasks: Tasks, found: FoundJob) -> JobSpec:
     spec = stored_spec(bucket, tasks, found, holes)
     if spec is None:
         why = holes.found[0].problem if holes.found else "it was rejected, and its spec was not kept"
-        raise RecordError(f"there is no spec of {found.id}: {why}; launch it anew")
+        raise RecordError(f"there is no spec of {found.id}: {why}; launch the job again")
     return spec
 
 

@@ -19,6 +19,9 @@ from bastion.model.stored.status import Status
 LIVE = frozenset(JobState) - ENDED
 """The states of jobs that have not ended."""
 
+NOT_READ_YET = "the scheduler has not picked it up yet"
+"""The reason of a job whose request the bastion has not read yet."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadJob:
@@ -156,5 +159,5 @@ def tick_age_s(status: Status | None, now: datetime) -> float | None:
 def not_read_yet(status: Status | None, now: datetime) -> str:
     """Say why an unread request waits."""
     age = tick_age_s(status, now)
-    seen = "never seen" if age is None else f"last seen {short(age)} ago"
-    return f"not read yet; bastion {seen}"
+    seen = "never active" if age is None else f"last active {short(age)} ago"
+    return f"{NOT_READ_YET} ({seen})"

@@ -53,7 +53,7 @@ class EndWaiter:
     def problem(self, text: str) -> None:
         """Note what keeps us from reading, once."""
         if text != self._problem:
-            self._note(f"{text}; trying on")
+            self._note(f"{text}; retrying")
         self._problem = text
 
     def pause(self) -> None:
@@ -90,7 +90,7 @@ def standing(found: FoundJob, view: View) -> str:
     try:
         row = QueueView(view, (), derived(view)).row(_now(found, view).known)
     except JobNotFound:
-        return "REJECTED: its request made no job"
+        return "REJECTED: the bastion rejected its request"
     return f"{row['state']}: {row['reason']}" if row["reason"] else str(row["state"])
 
 

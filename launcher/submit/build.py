@@ -152,7 +152,7 @@ def _gpu_kind(asked: Resources, instance_type: str, gpus: int, capacity: Resourc
     if twice or instance_type:
         raise SpecError(f"--gpus and {twice[0] if twice else instance_type} both say which GPUs; leave one out")
     if not capacity:
-        raise SpecError("what GPUs the fleet has is not known yet; use --resources=KIND=N")
+        raise SpecError("the GPUs of the fleet are not known yet; use --resources=KIND=N")
     kinds = gpu_kinds(capacity)
     if not kinds:
         raise SpecError(f"this fleet has no GPUs; it has {text(capacity)}")
@@ -194,7 +194,7 @@ def choices(types: str, rows: Sequence[Mapping[str, int]], replicas: int) -> lis
         raise SpecError(f"--instance_type is {types[:64]!r}; use TYPE,TYPE without gaps")
     if len(named) > 1 and len(rows) > 1:
         raise SpecError(
-            "--instance_type and --resources both list choices; list them in one, what comes with each in the other"
+            "--instance_type and --resources both list choices; list them in one, and what goes with each in the other"
         )
     pairs = zip(named * len(rows), [*rows] * len(named), strict=True)
     return [Alternative(instance_type=name, resources=dict(row), replicas=replicas) for name, row in pairs]

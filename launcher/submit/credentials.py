@@ -39,7 +39,7 @@ def warnings(spec: JobSpec) -> Iterator[str]:
         instead = f"--env {name}={secret_ref.PREFIX}NAME"
         if text.startswith(secret_ref.PREFIX):
             if _SHAPES.search(text):
-                yield f"env {name} looks like the secret itself where its name belongs{_OPEN} {instead}"
+                yield f"env {name} looks like the secret itself, in place of its name{_OPEN} {instead}"
         elif _SHAPES.search(text) or (_NAMES.search(name) and not _NO_SECRET.fullmatch(text)):
             yield f"env {name} looks like a secret{_OPEN} {instead}"
     words = spec.command if isinstance(spec.command, list) else [spec.command]
@@ -48,4 +48,4 @@ def warnings(spec: JobSpec) -> Iterator[str]:
             yield f"{what} holds what looks like a secret{_OPEN} a variable, --env VARIABLE={secret_ref.PREFIX}NAME"
 
 
-_OPEN = ", and who may read the bucket may read it; revoke it, keep it in a file of the machines, and use"
+_OPEN = ", and everyone who can read the bucket can read it; revoke it, keep it in a file of the machines, and use"

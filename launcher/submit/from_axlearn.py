@@ -18,10 +18,10 @@ VERSION = 1
 _FIELDS = frozenset({"version", "name", "command", "cleanup_command", "env_vars", "metadata"})
 _METADATA = frozenset({"user_id", "project_id", "creation_time", "resources", "priority", "job_id"})
 _LEFT_OUT = {
-    "creation_time": "the bastion says itself when a job was submitted",
+    "creation_time": "the bastion records when a job was submitted",
     "job_id": "every job gets an id of its own",
 }
-_TRAP = "a cleanup command has no equal; put it into the command: bash -c 'trap CLEANUP EXIT; COMMAND'"
+_TRAP = "a cleanup command has no equivalent; put it into the command: bash -c 'trap CLEANUP EXIT; COMMAND'"
 
 
 def converted(data: bytes) -> tuple[dict[str, Any], list[str]]:
@@ -59,12 +59,12 @@ def _unknown(raw: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[st
     for place, table, known in (("", raw, _FIELDS), ("metadata.", metadata, _METADATA)):
         for name in table:
             if name not in known and table[name] is not None:
-                yield f"{place}{shown(name)} is not known of AXLearn's version {VERSION}; leave it out if the job can do without"
+                yield f"{place}{shown(name)} is not a field of AXLearn's version {VERSION}; leave it out if the job can run without"
 
 
 def _wrong(raw: Mapping[str, Any]) -> Iterator[str]:
     if raw.get("version") != VERSION:
-        yield f"version is {shown(raw.get('version'))}; only {VERSION} is understood"
+        yield f"version is {shown(raw.get('version'))}; only {VERSION} is supported"
     if raw.get("cleanup_command"):
         yield _TRAP
     if not isinstance(raw.get("command"), str):

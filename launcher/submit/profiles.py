@@ -96,7 +96,7 @@ def checked_name(name: str) -> str:
 def parse(text: str, where: str) -> Profiles:
     """Parse the text of the file `where`. Raises `BastionError` with every complaint and its line."""
     if len(text) > FILE_BYTES_MAX:
-        raise BastionError(f"{where} is longer than {FILE_BYTES_MAX}; profiles take less")
+        raise BastionError(f"{where} is longer than {FILE_BYTES_MAX} bytes; make it shorter")
     try:
         table = toml_reader.loads(text)
     except toml_reader.TomlError as error:
@@ -147,7 +147,7 @@ class _Reader:
         for key in row:
             if key not in known:
                 guess = did_you_mean(key, known, f"use {', '.join(known)}")
-                self._complain((*path, key), f"{shown(key)} is no key {whose}; {guess}")
+                self._complain((*path, key), f"{shown(key)} is not a key {whose}; {guess}")
 
     def _complain(self, path: tuple[str, ...], what: str) -> None:
         self.complaints.append((self._lines.of(*path), what))

@@ -97,7 +97,7 @@ def send(bucket: Bucket, *, user: str, request_id: str, request: Request) -> Non
     except BucketError as error:
         seen = f"launch show {job_id(request.spec.name, request_id)}" if isinstance(request, Submit) else "launch ls"
         raise BucketError(
-            f"nobody knows whether the request arrived: look with {seen} before you repeat it: {error}"
+            f"it is not known if the request arrived; check with {seen} before you repeat it: {error}"
         ) from error
     if not mine:
         raise BastionError(f"request {request_id} is in the inbox with another content; submit again")

@@ -67,7 +67,7 @@ def test_a_full_disk_is_outlived(fleet: Fleet) -> None:
     (fleet.folder / "go").touch()
     ticks = fleet.ask("bastion", "status")["ticks"]
     assert fleet.run("launch", "wait", waiting, "--timeout=3s").returncode == 101
-    assert "not read yet" in fleet.job(waiting)["reason"]
+    assert "the scheduler has not picked it up yet" in fleet.job(waiting)["reason"]
     assert bastion.is_running()
     bastion.rlimit(psutil.RLIMIT_FSIZE, (most, most))
     assert (fleet.wait(waiting), fleet.wait(running)) == (0, 0)

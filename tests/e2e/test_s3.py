@@ -65,7 +65,7 @@ def test_the_main_job_goes_the_whole_way_through_a_bucket_of_s3(fleet: Fleet) ->
     [lack] = wrong(found)
     assert (code_, found["well"], lack["check"]) == (1, False, "rights on logs/")
     assert "no logs for you" in lack["found"]
-    assert f"have {getpass.getuser()} given the right" in lack["advice"]
+    assert f"ask for the right of {getpass.getuser()} to " in lack["advice"]
     assert found["bucket"] == fleet.environ["BASTION_BUCKET"]
 
 

@@ -27,7 +27,7 @@ def test_several_jobs_are_held_and_released(town: Asked) -> None:
     assert "held by alice since 2026-01-31T" in town.launch("ls").out
     why = town.launch("why", "one").out
     assert "held by alice" in why
-    assert "held: nothing more of it starts" in why
+    assert "held: no more of it starts" in why
     assert town.launch("release", "one", "two", "three", "--json").json == {
         "schema": 1,
         "jobs": [

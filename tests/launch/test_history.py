@@ -91,7 +91,7 @@ def test_one_task_of_an_array_has_a_history_of_its_own(bench: Bench) -> None:
 def test_a_job_that_is_not_read_yet_says_so(bench: Bench) -> None:
     bench.submit("--name=new", "--", "x")
 
-    assert "not read yet; bastion never seen" in bench.launch("history", "new").out
+    assert "the scheduler has not picked it up yet (never active)" in bench.launch("history", "new").out
 
 
 @pytest.mark.parametrize("command", ["history", "why", "show", "wait", "logs", "stop"])

@@ -93,7 +93,7 @@ def test_watching_on_a_narrow_terminal_ends_with_a_clean_screen(bench: Bench, en
     before, drawn = screen.raw.split("\x1b[?1049h")
     drawn, after = drawn.split("\x1b[?1049l")
     assert before == ""
-    assert "not read yet" in drawn
+    assert "the scheduler has not picked it up yet" in drawn
     assert "\x1b[?25h" in drawn + after
     assert screen.raw.count("Traceback") == 0
     assert after.replace("\x1b[?25h", "").strip() == ""

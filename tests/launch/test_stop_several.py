@@ -89,7 +89,7 @@ def test_somebody_elses_among_them_stops_none(town: Asked) -> None:
         (["x-*", "--yes"], 102, "matches 'x-*'"),
         (["x-*", "sweep-*", "--yes"], 102, "matches 'x-*'"),
         (["*" * 201, "--yes"], 2, "a pattern of 201 characters"),
-        (["-p", "visoin", "--yes"], 102, "no job of alice's that has not ended is meant"),
+        (["-p", "visoin", "--yes"], 102, "no job of alice that has not ended matches"),
         (["sweep-*", "--task=0", "--yes"], 2, "--task goes with one job"),
         (["other", "--task=1"], 102, "other has no task 1"),
     ],

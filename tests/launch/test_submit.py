@@ -23,9 +23,13 @@ def test_the_last_line_is_the_jobs_name_and_every_command_sees_the_job(bench: Be
 
     assert (said.code, said.out) == (0, "train\n")
     (row,) = bench.launch("ls", "--user_id=alice", "--json").json["jobs"]
-    assert (row["name"], row["state"], row["reason"]) == ("train", "PENDING", "not read yet; bastion never seen")
+    assert (row["name"], row["state"], row["reason"]) == (
+        "train",
+        "PENDING",
+        "the scheduler has not picked it up yet (never active)",
+    )
     assert "train" in bench.launch("ls", "--user_id=alice").out
-    assert "not read yet" in bench.launch("why", "train").out
+    assert "the scheduler has not picked it up yet" in bench.launch("why", "train").out
     assert bench.launch("show", "train", "--json").json["spec"]["command"] == ["python", "train.py"]
     assert bench.launch("wait", "train", "--timeout=0").code == 101
     assert bench.launch("logs", "train", "--no_follow").code == 101

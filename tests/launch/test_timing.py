@@ -113,7 +113,7 @@ def test_moments_are_said_in_any_way_and_told_in_one(town: Asked) -> None:
     assert "begins at 14:00 UTC, in 1h59m" in town.launch("ls").out
     why = town.launch("why", "night").out
     assert "begins    14:00 UTC, in 1h59m, not before\n" in why
-    assert "deadline  2026-02-01 08:00 UTC, in 19h59m: what has not ended by then is ended\n" in why
+    assert "deadline  2026-02-01 08:00 UTC, in 19h59m: what has not ended by then is stopped\n" in why
     timing = town.launch("why", "night", "--json").json["timing"]
     assert timing == {
         "after": [], "begin": "2026-01-31T14:00:00.000Z", "deadline": "2026-02-01T08:00:00.000Z", "max_parallel": None,
@@ -149,7 +149,7 @@ def test_how_it_ended_without_having_begun(town: Asked) -> None:
     assert f": {told}\n" in town.launch("why", "then").out
     assert "to do     launch it again with conditions that can be met\n" in town.launch("why", "then").out
     assert (
-        f"PENDING -> CANCELLED  what waits of it ends as CANCELLED: {told}" in town.run("launch", "history", "then").out
+        f"PENDING -> CANCELLED  its waiting tasks end as CANCELLED: {told}" in town.run("launch", "history", "then").out
     )
     assert town.run("launch", "wait", "then").code == 103
     assert "to do     launch it again with a later --deadline\n" in town.launch("why", late).out

@@ -116,7 +116,7 @@ def test_a_job_that_was_just_submitted_is_seen_by_the_second_look() -> None:
 
     out, _ = watched(world, lambda: world.asked(), nothing)
 
-    assert "not read yet" in out
+    assert "the scheduler has not picked it up yet" in out
 
 
 class Flaky(CountingBucket):

@@ -91,7 +91,7 @@ def test_a_job_that_waits_is_told_what_it_is_up_against(bench: Bench) -> None:
     [held] = [line for line in lines if line.startswith("held by")]
     assert held.startswith(f"held by nlp: alice/{llm} has v4=6 for 1h56m, until ")
     assert f"needs the end of alice/{llm} and holding back bob/{small} would start it now" in lines
-    assert "or 10 more v4 in the pool would start it now" in lines
+    assert "or 10 more v4 in the fleet would start it now" in lines
     assert any(line.startswith("expected it starts by ") for line in page(bench, "small"))
 
 
@@ -145,9 +145,9 @@ def test_who_is_being_stopped_for_it_is_named(bench: Bench) -> None:
         ({"user": "eve", "project": "vision"}, "needs a line for eve in [project_membership] vision of the quota file"),
         ({"project": "nlp", "resources": {"v4": 9}}, "never asks for 9 v4 but the fleet has 8: it can never start"),
         ({"project": "nlp", "resources": {"v4": 9}}, "needs asking for 8 instead of 9 v4 would start it now"),
-        ({"project": "nlp", "resources": {"v4": 9}}, "or 1 more v4 in the pool would start it now"),
+        ({"project": "nlp", "resources": {"v4": 9}}, "or 1 more v4 in the fleet would start it now"),
         ({"project": "nlp", "resources": {"v5": 1}}, "never this fleet has no v5: it can never start"),
-        ({"project": "nlp", "resources": {"v5": 1}}, "needs 1 more v5 in the pool would start it now"),
+        ({"project": "nlp", "resources": {"v5": 1}}, "needs 1 more v5 in the fleet would start it now"),
     ],
 )
 def test_what_would_have_to_change_is_said(bench: Bench, fields: dict[str, Any], help_: str) -> None:
@@ -181,9 +181,9 @@ def test_a_job_that_runs_says_where_since_when_and_how_far_it_is(bench: Bench) -
     assert lines[0] == f"{job} of alice in nlp is RUNNING for 1h56m"
     assert lines[1] == "attempt task 0 attempt 0, RUNNING: local on 10.0.0.0 for 1h56m"
     assert lines[2].startswith("until ")
-    assert lines[3].startswith("says step 1200, checkpoint 1h56m ago, last beat ")
+    assert lines[3].startswith("progress step 1200, checkpoint 1h56m ago, last beat ")
     assert lines[4] == "borrows nlp holds 2 v4 beyond its share"
-    assert lines[5] == "at risk a job of vision that asks for v4=3 would have it stopped, after 1m30s of waiting"
+    assert lines[5] == "at risk a job of vision that asks for v4=3 could stop it, after 1m30s of waiting"
     assert lines[6] == f"log launch logs {job}"
     [row] = bench.launch("why", job, "--json").json["running"]
     assert (row["pulse"]["step"], row["pulse"]["phase"], row["machines"]) == (1200, "running", ["10.0.0.0"])
@@ -194,7 +194,7 @@ def test_a_job_that_runs_says_where_since_when_and_how_far_it_is(bench: Bench) -
     [
         (Cause.CODE, JobState.FAILED, "launch logs j-rrrrrrrr --tail=50"),
         (Cause.OOM, JobState.FAILED, "more memory"),
-        (Cause.SIGNAL, JobState.FAILED, "killed from within"),
+        (Cause.SIGNAL, JobState.FAILED, "killed, by itself or by its machine"),
         (Cause.SETUP, JobState.FAILED, "could not be fetched"),
         (Cause.TIME_LIMIT, JobState.TIMEOUT, "--time_limit"),
         (Cause.CANCELLED, JobState.CANCELLED, "if that was not meant"),
@@ -215,7 +215,7 @@ def test_a_job_that_ended_says_how_and_what_to_do(bench: Bench, cause: Cause, ou
     assert advice in end["advice"]
     assert bool(advice) == bool(end["advice"])
     lines = page(bench, "j")
-    assert "said ValueError: boom" in lines
+    assert "message ValueError: boom" in lines
     assert any(line.startswith(f"cause {cause.value}, exit code 3; ") for line in lines)
 
 
@@ -227,7 +227,7 @@ def test_a_rejected_and_a_cancelled_job_have_an_end_too(bench: Bench) -> None:
         CancelRequested(request="c", user="alice", job=job),
     )
 
-    assert "to do put right what the reason names, and launch it again" in page(bench, "bad-q")
+    assert "to do correct what the reason names, then launch it again" in page(bench, "bad-q")
     assert page(bench, "c")[0] == f"{job} of alice in nlp is CANCELLED for 1h56m: cancelled by alice"
 
 
@@ -248,7 +248,7 @@ def test_long_lists_are_cut_for_people_and_whole_for_scripts(bench: Bench) -> No
 def test_a_job_that_the_bastion_has_not_read_yet(bench: Bench) -> None:
     bench.submit("--name=new", "--", "x")
 
-    assert "PENDING: not read yet; bastion never seen" in page(bench, "new")[0]
+    assert "PENDING: the scheduler has not picked it up yet (never active)" in page(bench, "new")[0]
 
 
 def test_what_people_stopped_is_for_people_to_let_go_on(bench: Bench) -> None:

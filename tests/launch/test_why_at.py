@@ -157,8 +157,8 @@ def test_before_it_came_the_answer_is_when_it_came(bench: Bench, world: World) -
 
     assert said.code == 102
     assert said.err == (
-        "error: late-bbbbbbbb was not in the journal at 2026-01-31T12:02:00.000Z: it came at 2026-01-31T12:02:40.000Z; "
-        "ask for a time after that\n"
+        "error: late-bbbbbbbb was not in the journal at 2026-01-31T12:02:00.000Z: it was submitted at 2026-01-31T12:02:40.000Z; "
+        "use a later time\n"
     )
 
 
@@ -177,7 +177,7 @@ def test_what_was_not_read_then_is_not_known(bench: Bench, world: World) -> None
     said = bench.launch("why", "new", "--at=10s")
 
     assert said.code == 102
-    assert said.err.endswith(": it is not read yet\n")
+    assert said.err.endswith(": the scheduler has not picked it up yet\n")
 
 
 def test_a_job_that_has_left_is_told_as_it_ended_and_as_it_was(bench: Bench, world: World) -> None:
@@ -193,7 +193,7 @@ def test_a_job_that_has_left_is_told_as_it_ended_and_as_it_was(bench: Bench, wor
         assert why(bench, f"--at={moment.isoformat()}") == then
     assert why(bench, f"--at={(ended + timedelta(hours=1)).isoformat()}")["end"]["cause"] == "code"
     early = bench.launch("why", job.id, "--at=2026-01-31T12:02:00Z")
-    assert (early.code, "it came at 2026-01-31T12:02:40.000Z" in early.err) == (102, True)
+    assert (early.code, "it was submitted at 2026-01-31T12:02:40.000Z" in early.err) == (102, True)
 
 
 def test_before_the_journal_and_after_now_nothing_is_known(bench: Bench, world: World) -> None:
@@ -203,18 +203,18 @@ def test_before_the_journal_and_after_now_nothing_is_known(bench: Bench, world: 
     assert (before.code, before.err) == (
         1,
         "error: nothing is known of 2026-01-31T11:59:59.000Z: the journal begins at 2026-01-31T12:00:00.000Z; "
-        "ask for a time after that\n",
+        "use a later time\n",
     )
     after = bench.launch("why", "late", f"--at={rfc3339(NOON + timedelta(days=1))}")
     assert after.code == 2
-    assert after.err.startswith("error: --at is 2026-02-01T12:00:00.000Z, which is still to come: it is ")
+    assert after.err.startswith("error: --at is 2026-02-01T12:00:00.000Z, which is in the future: it is ")
 
 
 def test_a_bastion_that_never_wrote_has_no_past(bench: Bench) -> None:
     said = bench.launch("why", "late", "--at=1h")
 
     assert said.code == 1
-    assert said.err.endswith(": the journal is empty; nothing ever happened\n")
+    assert said.err.endswith(": the journal is empty\n")
 
 
 def test_what_cannot_be_read_on_the_way_is_named(bench: Bench, world: World) -> None:

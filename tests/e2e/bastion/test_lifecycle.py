@@ -127,7 +127,7 @@ def test_a_killed_bastion_leaves_jobs_alone_and_its_successor_finds_their_end(fl
     (fleet.folder / "go-short").touch()
     late = fleet.submit("late", run="echo late")
     assert (fleet.job(late)["state"], fleet.job("long")["state"]) == ("PENDING", "RUNNING")
-    assert "not read yet; bastion last seen" in fleet.job(late)["reason"]
+    assert "the scheduler has not picked it up yet (last active" in fleet.job(late)["reason"]
     fleet.create()
     assert fleet.wait("short") == 0
     (fleet.folder / "go-long").touch()

@@ -74,7 +74,7 @@ def test_every_event_of_the_project_is_a_line_with_what_it_uses(bench: Bench) ->
         ["runner local", "llm-aaaaaaaa", "-", "v4 6/4 +2", "the machine of worker 0 is gone"],
         ["bastion/0", "llm-aaaaaaaa", "PREEMPTING -> PENDING", "v4 0/4", "ended: reclaimed for vision/vit (bob)"],
         ["root", "-", "-", "v4 0/6", "the quota file changed its share: v4 4 -> 6"],
-        ["bastion/0", "-", "-", "v4 0/3", "the pool changed its share: v4 6 -> 3"],
+        ["bastion/0", "-", "-", "v4 0/3", "the capacity changed its share: v4 6 -> 3"],
     ]
     assert cells[4][-1].endswith("reclaimed for vision/vit (bob)")
     assert foot == "bastion b: never seen."

@@ -85,8 +85,8 @@ def test_one_decision_is_told_with_what_it_rested_on(town: Asked) -> None:
     [first, second] = [job for job in town.bastion.journal.state.jobs if not job.startswith("third")]
     assert page[0].startswith(f"decision  in journal object {at}, event ")
     assert page[0].endswith(" of 2026-01-31T12:00:05.000Z")
-    assert page[1:3] == ["taken by  bastion/1, version 0.1.0", "came out  equal, bit for bit"]
-    assert page[3].startswith("rested on policy default, pool v4=8,cpu=8, config file of version ")
+    assert page[1:3] == ["taken by  bastion/1, version 0.1.0", "replayed  equal, bit for bit"]
+    assert page[3].startswith("inputs    policy default, capacity v4=8,cpu=8, config file of version ")
     assert page[4].startswith(f"waiting   default: alice/{second} v4=8, priority 5, since 2026-01-31T12:00:0")
     assert (
         f"holding   default: alice/{first} v4=8, task 0 attempt 0, STARTING on tier 0 since 2026-01-31T12:00:00.000Z"
@@ -126,7 +126,7 @@ def test_what_differs_is_told_in_full_and_is_a_failure(town: Asked) -> None:
 
     assert said.code == 1
     page = said.out.splitlines()
-    assert "came out  the journal holds another answer than was decided" in page
+    assert "replayed  the journal holds another answer than was decided" in page
     assert [line[10:12] for line in page if " begins on local" in line] == ["- ", "+ "]
     assert page[-1] == f"{len(places(town)) - 1} of {len(places(town))} are equal, bit for bit"
     row = town.run("bastion", *ALL, "--json").json
@@ -192,6 +192,6 @@ def test_a_journal_without_marks_says_so(bench: Bench) -> None:
     World(bench.bucket).submitted()
 
     said = bench.bastion(*ALL)
-    assert (said.code, said.out) == (0, "no decision is marked there; versions before this one did not mark them\n")
+    assert (said.code, said.out) == (0, "no decision is recorded in this window; older versions did not record them\n")
     one = bench.bastion("replay", "--seq=1")
     assert (one.code, one.err) == (1, "error: no decision is marked in journal object 1; see bastion replay --at\n")

@@ -96,7 +96,7 @@ def test_what_the_terraform_made_is_well(iam: Iam) -> None:
         iam.bucket(f"acme-{name}", bindings(name))
     found = doctor_rights.checks(three(), admin=True)
     assert wrong(found) == {}
-    assert "each in one name" in next(check.found for check in found if check.name == "requests in gs://acme-private")
+    assert "each as one user" in next(check.found for check in found if check.name == "requests in gs://acme-private")
     assert any("optionsRequestedPolicyVersion=3" in path for path in iam.asked), "else conditions are left out"
 
 
@@ -108,7 +108,7 @@ def test_what_somebody_changed_by_hand_is_found(iam: Iam) -> None:
     iam.bucket("acme-ttl", [*bindings("ttl"), {"role": "roles/storage.objectViewer", "members": ["allUsers"]}])
     assert set(wrong(doctor_rights.checks(three(), admin=True))) == {
         "public access to gs://acme-private",
-        "who writes the journal in gs://acme-private",
+        "writers of the journal in gs://acme-private",
         "public access to gs://acme-ttl",
     }
 

@@ -44,7 +44,7 @@ def test_all_that_any_version_wrote_is_ours() -> None:
     "key", ["jobs/active/byhand", "notes.txt", "journal/notes.txt", "journal/7.json", "claims/j/0/0", "status.json.bak"]
 )
 def test_what_others_put_there_is_odd(key: str, tmp_path: Path) -> None:
-    assert odd([*OURS, key]) == f"{key}: not of Bastion's form; nothing reads or removes them"
+    assert odd([*OURS, key]) == f"{key}: not named like an object of Bastion; nothing reads or removes them"
 
 
 def test_a_few_are_named() -> None:

@@ -111,7 +111,7 @@ def test_a_typo_names_file_line_and_nearest_key(home: Home) -> None:
     for words in (("list",), ("add", "x", "--bastion=b"), ("activate", "home")):
         said = home.config(*words)
         assert (said.code, said.err) == (
-            1, f"error: {home.file}:5: 'bukcet' is no key of a profile; did you mean bucket?\n"
+            1, f"error: {home.file}:5: 'bukcet' is not a key of a profile; did you mean bucket?\n"
         )  # fmt: skip
 
 

@@ -237,7 +237,8 @@ def test_a_request_whose_fate_nobody_knows_says_where_to_look() -> None:
             raise BucketError("away")
 
     with pytest.raises(
-        BucketError, match=r"nobody knows whether .* look with launch show j-11111111 before you repeat"
+        BucketError,
+        match=r"it is not known if the request arrived; check with launch show j-11111111 before you repeat",
     ):
         send(Away(False), user="alice", request_id="1" * 32, request=Submit(spec=spec()))
 

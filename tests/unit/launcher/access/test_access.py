@@ -77,44 +77,44 @@ def test_well_kept_rights_are_well() -> None:
     [
         ([row("objectViewer", "allUsers")], "public access to gs://b", "allUsers have rights on it"),
         ([row("objectViewer", "allAuthenticatedUsers")], "public access to gs://b", "allAuthenticatedUsers have rights on it"),
-        ([row("objectCreator", "user:eve@x")], "who writes the journal", f"{BASTION}, user:eve@x"),
-        ([row("legacyBucketOwner", "projectEditor:p")], "who writes the journal", f"projectEditor:p, {BASTION}"),
+        ([row("objectCreator", "user:eve@x")], "writers of the journal", f"{BASTION}, user:eve@x"),
+        ([row("legacyBucketOwner", "projectEditor:p")], "writers of the journal", f"projectEditor:p, {BASTION}"),
         (
             [row("objectCreator", "user:eve@x", condition=starts("team/inbox/"))],
             "requests",
-            "user:eve@x may ask in the name of everybody",
+            "user:eve@x may send requests as any user",
         ),
         (
             [row("objectCreator", "user:al@x", condition=starts("team/inbox/al/")),
              row("objectCreator", "user:alice@x", condition=f'{INBOX} || {starts("team/inbox/al/")}')],
             "requests",
-            "user:alice@x may ask in the name of al and alice",
+            "user:alice@x may send requests as al and alice",
         ),
         (
             [row("objectCreator", "user:alice@x", condition=INBOX),
              row("objectCreator", "user:a@x", condition=starts("team/inbox/alic"))],
             "requests",
-            "user:a@x may ask in the name of alice and alice0",
+            "user:a@x may send requests as alice and alice0",
         ),
         ([row("objectUser", "user:alice@x", condition=INBOX)], "requests", "user:alice@x may overwrite or remove them"),
         (
             [row("objectUser", "serviceAccount:w@p", condition=starts("team/claims/"))],
-            "what is written once",
+            "objects written once",
             "serviceAccount:w@p may overwrite or remove claims/",
         ),
         (
             [row("objectUser", "serviceAccount:w@p", condition=starts("team/attempts/"))],
-            "what only the bastion writes",
+            "objects of the bastion alone",
             "serviceAccount:w@p may write attempts/",
         ),
         (
             [row("objectUser", "serviceAccount:w@p", condition=starts("team/s"))],
-            "what only the bastion writes",
+            "objects of the bastion alone",
             "serviceAccount:w@p may write snapshots/",
         ),
         (
             [row("objectUser", "serviceAccount:w@p", condition=starts("team/status"))],
-            "what only the bastion writes",
+            "objects of the bastion alone",
             "serviceAccount:w@p may write status.json",
         ),
         (
@@ -159,7 +159,7 @@ def test_an_answer_of_another_form_is_no_good_news(policy: Any) -> None:
 
 
 def test_a_folder_is_for_people_who_trust_each_other() -> None:
-    assert folder("file:///b", 0o40700, "ada", "ml").found == "ada alone may write"
+    assert folder("file:///b", 0o40700, "ada", "ml").found == "only ada may write"
     assert folder("file:///b", 0o40770, "ada", "ml").level is HealthLevel.OK
     assert "ada and the group ml may write all of it" in folder("file:///b", 0o40770, "ada", "ml").found
     assert folder("file:///b", 0o40707, "ada", "ml").level is HealthLevel.FAILED

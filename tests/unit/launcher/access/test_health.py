@@ -60,7 +60,7 @@ def test_a_right_that_only_the_bastion_needs_is_missed_by_admins_only() -> None:
     check = health_checks.rights(tried, user="ann", admin=True)
     assert (check.level, check.name) == (HealthLevel.FAILED, "rights on logs/")
     assert check.found == "may not create: cannot write: 403"
-    assert check.advice == "have ann given the right to create below s3://b/demo/logs/"
+    assert check.advice == "ask for the right of ann to create below s3://b/demo/logs/"
 
 
 def test_a_user_needs_to_create_in_his_own_inbox() -> None:

@@ -51,7 +51,7 @@ def test_who_used_less_of_late_stands_before_it() -> None:
 
     [row] = waiting(case, case.state.jobs["j"], scene.decided()).ahead
 
-    assert (row.job, row.why) == ("ann", "ann used less of late than alice")
+    assert (row.job, row.why) == ("ann", "ann used less recently than alice")
 
 
 def test_who_is_first_in_line_stands_first() -> None:
@@ -88,4 +88,4 @@ def test_who_was_moved_up_has_the_better_place() -> None:
 
     [row] = waiting(case, case.state.jobs["j"], scene.decided()).ahead
 
-    assert (row.job, row.why) == ("k", "it has the better place")
+    assert (row.job, row.why) == ("k", "it has a better place (launch top)")

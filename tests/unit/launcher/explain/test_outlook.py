@@ -67,7 +67,7 @@ def test_what_nobody_is_promised_is_given_first() -> None:
 def test_more_machines_are_told_to_the_unit() -> None:
     scene = Scene(jobs=(LLM, Asked(name="j", resources={"v4": 6})))
 
-    assert found(scene, "j", "pool").text == "4 more v4 in the pool"
+    assert found(scene, "j", "pool").text == "4 more v4 in the fleet"
 
 
 def test_a_kind_of_which_there_is_none_may_be_added() -> None:
@@ -256,7 +256,7 @@ def test_the_policy_is_a_black_box_and_what_it_says_is_told() -> None:
     case, asked = Scene(jobs=(LLM, Asked(name="j"))).case(), WhatIfDecisions("j", decide=odd)
     told = outlook(case, case.state.jobs["j"], asked.plan(case), asked)
 
-    assert [remedy.text for remedy in told.remedies] == ["priority 3", "8 more v4 in the pool"]
+    assert [remedy.text for remedy in told.remedies] == ["priority 3", "8 more v4 in the fleet"]
 
 
 @pytest.mark.parametrize("most", range(1, 12))

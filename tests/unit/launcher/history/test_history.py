@@ -55,13 +55,13 @@ def test_every_kind_of_event_is_a_line() -> None:
                 "bastion/0  task 0 attempt 0  PENDING -> PROVISIONING  begins on local, tier 0, 2 workers",
                 "worker 0  task 0 attempt 0  is up on m0",
                 "bastion/0  task 0 attempt 0  PROVISIONING -> PREEMPTING  stops by 2026-01-31T12:00:00.000Z: reclaimed for bob",
-                "bastion/0  task 0 attempt 0  worker 1 never came and can never run",
+                "bastion/0  task 0 attempt 0  worker 1 did not come up and can never run",
                 "worker 0  task 0 attempt 0  its process ended: code, exit code 3: boom",
-                "runner local  task 0 attempt 0  the machine of worker 0 is gone",
+                "runner local  task 0 attempt 0  worker 0 has exited",
                 "bastion/0  task 0 attempt 0  PREEMPTING -> PENDING  ended: code; again from 2026-01-31T12:00:00.000Z",
-                "bastion/0  job  what was freed for it is free for all again",
+                "bastion/0  job  the resources that were freed for it are free for all again",
                 "bastion/0  job  request of eve refused: it is alice's",
-                "alice  job  PENDING -> CANCELLED  stop asked for, of task 0",
+                "alice  job  PENDING -> CANCELLED  stop requested, of task 0",
             )
         ),
     ]

@@ -82,7 +82,7 @@ def test_a_job_that_waits_is_waited_for_and_says_why() -> None:
 
     assert seen.follow() == 0
     assert seen.lines == ["hello"]
-    assert seen.notes == ["j is PENDING: not read yet; bastion never seen"]
+    assert seen.notes == ["j is PENDING: the scheduler has not picked it up yet (never active)"]
 
 
 def test_between_attempts_stands_why_the_first_one_ended() -> None:
@@ -209,7 +209,7 @@ def test_a_store_that_is_away_for_a_while_loses_and_repeats_nothing() -> None:
 
     assert seen.follow() == 0
     assert seen.lines == ["one", "two", "three"]
-    assert seen.notes == ["the store is away; trying on"]
+    assert seen.notes == ["the store is away; retrying"]
 
 
 def test_a_store_that_says_no_is_believed() -> None:

@@ -41,7 +41,7 @@ def test_the_table_is_one_line_a_job_and_says_why() -> None:
     assert "vit-bbbbbbbb  " in lines[3]
     assert " 2xv4=4 " in lines[3]
     assert " PENDING " in lines[3]
-    assert lines[4].split(maxsplit=9)[9] == "not read yet; bastion last seen 3h10m ago"
+    assert lines[4].split(maxsplit=9)[9] == "the scheduler has not picked it up yet (last active 3h10m ago)"
 
 
 def test_a_gang_is_where_its_first_worker_is_and_how_many_more() -> None:

@@ -38,7 +38,7 @@ def test_the_wait_ends_with_the_job_and_tells_its_states() -> None:
     code, notes = waited(world)
 
     assert code == 3
-    assert notes[0] == "j is PENDING: not read yet; bastion never seen"
+    assert notes[0] == "j is PENDING: the scheduler has not picked it up yet (never active)"
     assert notes[-2:] == ["j is RUNNING", "j is FAILED: exit code 3"]
 
 
@@ -96,4 +96,4 @@ def test_a_store_that_is_away_is_waited_for() -> None:
     code, notes = waited(world, reader=BastionReader(Away(world.bucket.url), world.clock, world.tasks))
 
     assert code == 0
-    assert notes == ["the store is away; trying on", "j is SUCCEEDED"]
+    assert notes == ["the store is away; retrying", "j is SUCCEEDED"]

@@ -225,7 +225,7 @@ def test_gpus_are_of_the_one_kind_that_the_fleet_has(pool: dict[str, int], found
     [
         ({"gpus": 2}, {"h100": 8, "a100": 4}, "several kinds; choose one: --resources=a100=2, --resources=h100=2"),
         ({"gpus": 1}, {"cpu": 8, "v4": 8}, "this fleet has no GPUs; it has cpu=8,v4=8"),
-        ({"gpus": 1}, {}, "is not known yet; use --resources=KIND=N"),
+        ({"gpus": 1}, {}, "are not known yet; use --resources=KIND=N"),
         ({"gpus": -1}, {"gpu": 8}, "--gpus is -1; use 0 or more"),
         ({"gpus": 1, "resources": {"h100": 1}}, {"h100": 8}, "--gpus and h100 both say which GPUs"),
         ({"gpus": 1, "instance_type": "gpu-h100-8"}, {"h100": 8}, "--gpus and gpu-h100-8 both say which GPUs"),

@@ -63,10 +63,13 @@ def test_what_theirs_leaves_out_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"cleanup_command": "rm -rf x"}, "a cleanup command has no equal; put it into the command: bash -c 'trap"),
-        ({"version": 2}, "version is 2; only 1 is understood"),
-        ({"code_asset_path": "gs://x"}, "'code_asset_path' is not known"),
-        ({"metadata_topologies": ["2x2"]}, "metadata.'topologies' is not known"),
+        (
+            {"cleanup_command": "rm -rf x"},
+            "a cleanup command has no equivalent; put it into the command: bash -c 'trap",
+        ),
+        ({"version": 2}, "version is 2; only 1 is supported"),
+        ({"code_asset_path": "gs://x"}, "'code_asset_path' is not a field"),
+        ({"metadata_topologies": ["2x2"]}, "metadata.'topologies' is not a field"),
         ({"command": "echo 'a"}, "its quotes do not match"),
         ({"command": 7}, "command is 7; use a text"),
         ({"name": "a/b"}, "name is 'a/b'; use"),

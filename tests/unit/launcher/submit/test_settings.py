@@ -82,9 +82,9 @@ def test_every_complaint_names_its_line_and_the_nearest_key() -> None:
     with pytest.raises(BastionError) as caught:
         parse(text, "/p.toml")
     assert str(caught.value).split("; /p.toml:") == [
-        "/p.toml:1: 'actve' is no key of the file of profiles; did you mean active?",
-        "5: 'buckt' is no key of a profile; did you mean bucket?",
-        "6: 'project' is no key of a profile; did you mean project_id?",
+        "/p.toml:1: 'actve' is not a key of the file of profiles; did you mean active?",
+        "5: 'buckt' is not a key of a profile; did you mean bucket?",
+        "6: 'project' is not a key of a profile; did you mean project_id?",
         "7: user_id is 7; use a text in quotes",
         "8: a profile is named 'a b'; use 1 to 63 letters, digits, '_' and '-'",
     ]
@@ -101,7 +101,7 @@ def test_every_complaint_names_its_line_and_the_nearest_key() -> None:
         ("profiles = 7", "/p.toml:1: profiles is 7; use a table"),
         ("[profiles]\nwork = 7", "/p.toml:2: work is 7; use a table"),
         ('[profiles.w]\nbucket = "a\\u001bb"', "/p.toml:2: bucket is 'a\\x1bb'; use a text in quotes"),
-        ('[profiles.w]\n"\\n" = true', "/p.toml:1: '\\n' is no key of a profile"),
+        ('[profiles.w]\n"\\n" = true', "/p.toml:1: '\\n' is not a key of a profile"),
         ('[profiles]\n"\\n" = true', "/p.toml:1: a profile is named '\\n'; use 1 to 63"),
         ("#" * (FILE_BYTES_MAX + 1), f"/p.toml is longer than {FILE_BYTES_MAX}"),
     ],
