@@ -363,6 +363,6 @@ def build_ended(state: State, build: str, end: BuildResult) -> Iterator[ImageBui
         if digest := end.images.get(name):
             yield ImageBuilt(job=job, digest=digest)
         else:
-            told = end.problem or f"it made no {name}"
-            reason = f"its image could not be built: {told}; log: {log_link(build)}"
+            told = end.problem or f"the build made no {name}"
+            reason = f"the image could not be built: {told}; log: {log_link(build)}"
             yield Lapsed(job=job, outcome=JobState.FAILED, reason=reason)

@@ -63,7 +63,7 @@ def updated(state: State, event: Updated, seq: int, index: int) -> None:
     job = _open(state, event.job)
     values = said(in_place(event.changes))
     if "after" in values and job.id in state.live:
-        raise IllegalMove(f"{job.id} runs; it can wait for nobody's end")
+        raise IllegalMove(f"{job.id} runs; it cannot wait for another job any more")
     stamp = _consumed(state, event)
     if "after" in values:
         job_dependencies.leave(state, job)

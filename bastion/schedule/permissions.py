@@ -36,9 +36,8 @@ def not_for(user: str, request: AboutAll, admins: Collection[str]) -> str:
     if user in admins:
         return ""
     verb = "pause" if isinstance(request, Pause) else "resume"
-    return (
-        f"{user} is no admin of the bastion, and may not {verb} it; ask one of {', '.join(sorted(admins)) or 'nobody'}"
-    )
+    advice = f"ask one of {', '.join(sorted(admins))}" if admins else "add one to admins in config.toml"
+    return f"{user} is not an admin of the bastion, and may not {verb} it; {advice}"
 
 
 def is_admin(user: str, project: str, inputs: DecisionInputs) -> bool:

@@ -28,7 +28,7 @@ def _job(state: State, job: Job, old: Quota, new: Quota) -> Iterator[str]:
     if old.admits(job.user, job.project) and not new.admits(job.user, job.project):
         yield f"{who}: no longer a member of {job.project}; {_left(state, job)}"
     if old.grants(job.project, job.job_class) and not new.grants(job.project, job.job_class):
-        yield f"{who}: {job.project} is granted no {job.job_class} jobs any more; what runs goes on, what waits stays waiting"
+        yield f"{who}: {job.project} may no longer have {job.job_class} jobs; what runs goes on, what waits stays waiting"
     if fits(job.demand, _bound(old, job)) and not fits(job.demand, _bound(new, job)):
         yield f"{who}: needs {text(job.demand)}, more than the new total of {text(new.total())}"
     if not _over(job.demand, old.user_limit(job.project)) and _over(job.demand, new.user_limit(job.project)):

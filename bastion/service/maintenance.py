@@ -241,7 +241,9 @@ class Maintenance:
 
     def _look_at(self, builds: Sequence[str]) -> BuildsSeen:
         if self.doors.builds is None:
-            return BuildsSeen([UnreadableObject("jobs wait for image builds, and this bastion has no access to Cloud Build")])
+            return BuildsSeen(
+                [UnreadableObject("jobs wait for image builds, and this bastion has no access to Cloud Build")]
+            )
         ended = self.doors.builds.ended(builds)
         return BuildsSeen(
             [

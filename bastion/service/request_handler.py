@@ -108,7 +108,7 @@ class RequestHandler:
         if not all_read and any(each.job not in state.jobs for each in wanted):
             return None
         if spec.user != letter.user:
-            reason = f"the spec names the user {spec.user}, but lies in the inbox of {letter.user}"
+            reason = f"the spec names the user {spec.user}, but is in the inbox of {letter.user}"
             return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
         if job in state.jobs:
             reason = f"a job {job} exists already; submit it again"

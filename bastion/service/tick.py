@@ -244,7 +244,9 @@ class Bastion:
 
     def _correct(self, asked: ClockReading) -> None:
         off = self.time.correct(asked)
-        what = f"the bastion's time is {words(off)} the store's, and it keeps its own: if the store's is right, restart it"
+        what = (
+            f"the bastion's time is {words(off)} the store's, and it keeps its own: if the store's is right, restart it"
+        )
         self.troubles.tell("clock", [what] if off else [])
 
     def heed(self, reading: AdminFilesRead) -> None:

@@ -25,7 +25,7 @@ from .workload import Arrival, WorkPace
 LEFT_OUT = MappingProxyType(
     {
         "larger_than_pool": "ask for more than the fleet has",
-        "unknown_project": "belong to a project that the quota file does not know",
+        "unknown_project": "belong to a project that the quota file does not have",
         "not_a_member": "have a user who is not a member of their project",
         "class_not_granted": "are of a class that their project was not granted",
         "after_the_window": "come after the window",

@@ -325,7 +325,9 @@ def _own_folder(root: bytes) -> bytes:
     with suppress(FileNotFoundError):
         if os.stat(os.path.join(root, own), follow_symlinks=False).st_uid != os.geteuid():
             place = os.fsdecode(os.path.join(root, own))
-            raise AccessDenied(f"{place} belongs to another account; ask root to repair it: bastion create --local --shared")
+            raise AccessDenied(
+                f"{place} belongs to another account; ask root to repair it: bastion create --local --shared"
+            )
     return own
 
 

@@ -110,7 +110,7 @@ class FolderMode:
         except PermissionError:
             return ""  # this account may not see it
         if not stat.S_ISDIR(found.st_mode):
-            return f"{os.fsdecode(self.path)} is no folder"
+            return f"{os.fsdecode(self.path)} is not a folder"
         if found.st_uid != self.uid:
             return f"{os.fsdecode(self.path)} belongs to account {found.st_uid} instead of {self.uid}"
         if self.gid is not None and found.st_gid != self.gid:

@@ -59,7 +59,7 @@ def _unknown(raw: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[st
     for place, table, known in (("", raw, _FIELDS), ("metadata.", metadata, _METADATA)):
         for name in table:
             if name not in known and table[name] is not None:
-                yield f"{place}{shown(name)} is not a field of AXLearn's version {VERSION}; leave it out if the job can run without"
+                yield f"{place}{shown(name)} is not a field of AXLearn's version {VERSION}; leave it out if you can"
 
 
 def _wrong(raw: Mapping[str, Any]) -> Iterator[str]:

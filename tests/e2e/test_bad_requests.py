@@ -100,7 +100,7 @@ def undisturbed(shared: Fleet, healthy: str) -> Iterator[None]:
         (submit(command=["a\0b"]), "command holds a NUL character"),
         (submit(env={"RANK": "7"}), "env sets RANK"),
         (submit(replicas=10**9), "replicas is 1000000000"),
-        (submit(user="alice"), "the spec names the user alice, but lies in the inbox of dave"),
+        (submit(user="alice"), "the spec names the user alice, but is in the inbox of dave"),
         (submit(project="vision"), "dave is not a member of vision"),
         (submit(project="NLP"), "there is no project NLP; did you mean nlp?"),
         (submit(resources={"v5p": 4}), "this fleet has no v5p; it has "),

@@ -228,7 +228,7 @@ def test_a_job_ends_when_its_build_fails(fake: Fake, pack: Callable[..., Bundle]
     town.ticks(20)
     (build,) = fake.rows("builds").values()
     assert town.job(job).state is JobState.FAILED
-    assert town.job(job).reason == f"its image could not be built: FAILURE: build step 0 failed; log: {build['logUrl']}"
+    assert town.job(job).reason == f"the image could not be built: FAILURE: build step 0 failed; log: {build['logUrl']}"
 
 
 def test_a_pass_over_many_builds_is_one_request_for_each_place(fake: Fake) -> None:

@@ -42,5 +42,5 @@ def test_it_is_asked_of_one_that_is_not_at_work_and_done_once_it_is(town: Asked)
 def test_who_is_no_admin_is_refused_and_nothing_is_written(town: Asked) -> None:
     said = town.run("bastion", "pause", "--user_id=alice", "--json")
     assert (said.code, said.out) == (1, "")
-    assert said.error == "alice is no admin of the bastion, and may not pause it; ask one of root"
+    assert said.error == "alice is not an admin of the bastion, and may not pause it; ask one of root"
     assert town.inbox() == []

@@ -108,9 +108,9 @@ def test_the_table_shows_runs_side_by_side_and_by_how_much_they_differ(simulate:
     assert rows["nlp: hours waited, mean"] == ["1.00", "1.00", "="]
     assert lines[-4:] == [
         "axlearn: 1 jobs ask for more than the fleet has; left out",
-        "axlearn: 1 jobs belong to a project that the quota file does not know; left out",
+        "axlearn: 1 jobs belong to a project that the quota file does not have; left out",
         "default: 1 jobs ask for more than the fleet has; left out",
-        "default: 1 jobs belong to a project that the quota file does not know; left out",
+        "default: 1 jobs belong to a project that the quota file does not have; left out",
     ]
 
 

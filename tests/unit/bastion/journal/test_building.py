@@ -69,7 +69,7 @@ def test_a_build_that_fails_ends_its_jobs_with_a_link_to_the_log() -> None:
     town.builds.ends[BUILD] = BuildResult(images={}, problem="FAILURE: step 0 ended with exit code 1")
     town.ticks(20)
     assert town.job(job).state is JobState.FAILED
-    told = f"its image could not be built: FAILURE: step 0 ended with exit code 1; log: {LOG}"
+    told = f"the image could not be built: FAILURE: step 0 ended with exit code 1; log: {LOG}"
     assert town.job(job).reason == told
     assert [event.reason for event in town.journal() if isinstance(event, Lapsed)] == [told]
 
@@ -80,7 +80,7 @@ def test_a_build_that_made_something_else_is_no_image_for_the_job() -> None:
     town.builds.ends[BUILD] = BuildResult(images={"gcr.io/another": DIGEST})
     town.ticks(20)
     assert town.job(job).state is JobState.FAILED
-    assert f"it made no {IMAGE}" in town.job(job).reason
+    assert f"the build made no {IMAGE}" in town.job(job).reason
 
 
 def test_who_waits_for_the_job_waits_for_its_image_too() -> None:

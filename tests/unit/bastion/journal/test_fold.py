@@ -240,7 +240,7 @@ ILLEGAL: list[tuple[list[AnyEvent], AnyEvent, str]] = [
     (
         [submitted("i"), *RUNNING],
         Updated(request="t", user="ann", job="j", changes=Changes(after=["any:i"])),
-        "j runs; it can wait for nobody's end",
+        "j runs; it cannot wait for another job any more",
     ),
     (RUNNING, Topped(request="t", user="ann", job="j"), "does not wait"),
     ([*OVER, ended()], Updated(request="t", user="ann", job="j", changes=Changes(priority=1)), "has ended"),

@@ -112,7 +112,7 @@ def test_only_admins_of_the_bastion_may(request_: Pause | Resume) -> None:
     town.asks(request_, "alice")
     town.ticks()
     (told,) = [event.reason for event in town.journal() if isinstance(event, RequestRejected)]
-    assert "alice is no admin of the bastion" in told
+    assert "alice is not an admin of the bastion" in told
     assert "ask one of root" in told
     assert town.inbox() == []
 

@@ -119,7 +119,7 @@ def test_a_job_whose_class_is_granted_no_more_is_named() -> None:
     urgent.job_class = "urgent"
     there = state(urgent, job("b", "nlp", "alice", 1, running=False))
     assert affected(there, parse(QUOTA + LIMITS), parse(QUOTA)) == [
-        "job a-00000000 of alice: nlp is granted no urgent jobs any more; what runs goes on, what waits stays waiting"
+        "job a-00000000 of alice: nlp may no longer have urgent jobs; what runs goes on, what waits stays waiting"
     ]
 
 

@@ -204,7 +204,7 @@ def test_a_job_that_may_not_enter_is_rejected_with_its_reason(wanted: JobSpec, r
 def test_the_user_is_the_path_whatever_the_spec_says() -> None:
     event = _rejected(spec(user="alice", project="red"), user="eve")
     assert isinstance(event, RequestRejected)
-    assert event.reason == "the spec names the user alice, but lies in the inbox of eve"
+    assert event.reason == "the spec names the user alice, but is in the inbox of eve"
 
 
 def test_a_job_id_is_never_given_twice() -> None:

@@ -98,7 +98,7 @@ def test_of_the_whole_bastion_only_its_own_admins_ask(kind: type[AboutAll], user
     here.asks(kind(), user)
     here.ticks(3)
     assert here.bastion.journal.state.paused is None
-    assert [f"{user} is no admin of the bastion" in reason for reason in rejections(here)] == [True]
+    assert [f"{user} is not an admin of the bastion" in reason for reason in rejections(here)] == [True]
 
 
 LOOK_ALIKE = [

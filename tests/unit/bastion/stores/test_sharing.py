@@ -155,7 +155,7 @@ def test_a_folder_is_mended_and_no_link_is(tmp_path: Path) -> None:
     assert wanted.fault() == ""
     (tmp_path / "inbox").rmdir()
     (tmp_path / "inbox").symlink_to(tmp_path)
-    assert wanted.fault().endswith("inbox is no folder")
+    assert wanted.fault().endswith("inbox is not a folder")
     with pytest.raises(OSError, match="inbox"):
         wanted.make()
 
