@@ -74,7 +74,7 @@ def test_somebody_elses_job_is_not_stopped(shared: Fleet) -> None:
     job = shared.submit("alices", "--user_id=alice", run="sleep 1000")
     refused = shared.run("launch", "stop", job, "--user_id=bob")
     assert refused.returncode == 1
-    assert f"job {job} is alice's" in refused.stderr
+    assert f"job {job} belongs to alice; only alice and admins may stop it" in refused.stderr
     assert shared.run("launch", "stop", job, "--user_id=alice", "--wait").returncode == 0
 
 

@@ -231,7 +231,7 @@ def test_times_of_what_happened_while_no_bastion_was_there_are_those_of_the_requ
     (attempt,) = fleet.job(ran)["attempts"]
     assert abs(moment(attempt["ended"]) - told) < 0.002, "the end is the worker's"
     assert abs(moment(fleet.job(asked)["submitted"]) - hour_ago) < 0.002, "the submission is the request's"
-    assert "; that was at " in fleet.run("launch", "history", asked).stdout
+    assert "; this happened at " in fleet.run("launch", "history", asked).stdout
     usage = fleet.ask("bastion", "usage")
     assert usage["rows"][0]["wait_s"]["p95"] > 3_590
     assert usage["found_out_later"]["v4"] > 0, "held until the bastion was back, and it says so"
