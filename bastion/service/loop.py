@@ -66,7 +66,7 @@ class ThisBastion:
 
 
 def run(
-    doors: ServiceContext,
+    context: ServiceContext,
     me: ThisBastion,
     *,
     stopping: Callable[[], bool],
@@ -77,13 +77,13 @@ def run(
 
     Raises `LeadershipLost` if another bastion took over, `JournalEndLost` if the journal lost its end.
     """
-    bastion = take_up(doors, me, stopping, poll_s, takeover=takeover)
+    bastion = take_up(context, me, stopping, poll_s, takeover=takeover)
     if bastion is None:
         return
     try:
         while not stopping():
             turn(bastion)
-            doors.tasks.wait(bastion.idle_s())
+            context.tasks.wait(bastion.idle_s())
         bastion.close()
         log.info("stopped; what runs goes on")
     except JournalEndLost as lost:
@@ -91,16 +91,16 @@ def run(
         raise
     finally:
         log.removeHandler(bastion.own_log)
-        doors.tasks.close()
+        context.tasks.close()
 
 
-def wake_for(doors: ServiceContext, stop: Callable[[], object]) -> None:
+def wake_for(context: ServiceContext, stop: Callable[[], object]) -> None:
     """Have a stop end the wait for the next tick. `stop` returns when this process is asked to stop."""
-    start(doors.tasks, BackgroundTask(StopAsked), then(stop, StopAsked()))
+    start(context.tasks, BackgroundTask(StopAsked), then(stop, StopAsked()))
 
 
 def take_up(
-    doors: ServiceContext,
+    context: ServiceContext,
     me: ThisBastion,
     stopping: Callable[[], bool],
     poll_s: float | None = None,
@@ -113,14 +113,14 @@ def take_up(
     stop before it began.
     """
     said = ""
-    while takeover or stand_by(doors, me, stopping):
+    while takeover or stand_by(context, me, stopping):
         try:
-            return begin(doors, me, poll_s)
+            return begin(context, me, poll_s)
         except ClockMismatch as off:
             if str(off) != said:
                 log.warning("standing by: %s", off)
             # The first retry is soon: only the second request writes the reason into `clock.json`.
-            doors.clock.sleep(OFF_S if str(off) == said else 1.0)
+            context.clock.sleep(OFF_S if str(off) == said else 1.0)
             said = str(off)
         if stopping():
             break
@@ -138,54 +138,54 @@ def turn(bastion: Bastion) -> None:
         raise
     except Exception as error:
         log.exception("tick %d", bastion.ticks)
-        bastion.troubles.say("tick", repr(error))
+        bastion.problems.say("tick", repr(error))
         bastion.show()
-        bastion.doors.clock.sleep(min(bastion.poll, FALLEN_S))
+        bastion.context.clock.sleep(min(bastion.poll, FALLEN_S))
     else:
-        bastion.troubles.clear_of("tick")
+        bastion.problems.clear_of("tick")
 
 
-def stand_by(doors: ServiceContext, me: ThisBastion, stopping: Callable[[], bool]) -> bool:
+def stand_by(context: ServiceContext, me: ThisBastion, stopping: Callable[[], bool]) -> bool:
     """Wait until no other bastion is at work. Return False if asked to stop before that.
 
     Another bastion counts as gone if its status says so, if its process on this host is dead, or if its status does not
     change for `PATIENCE_S`.
     """
     seen: str | None = None
-    since = doors.clock.monotonic()
+    since = context.clock.monotonic()
     while not stopping():
         try:
-            status, version = read(doors.bucket)
+            status, version = read(context.bucket)
         except BucketError as error:
             log.warning("standing by: %s", error)
-            since = doors.clock.monotonic()  # an unchanged version proves nothing while the bucket is unreachable
+            since = context.clock.monotonic()  # an unchanged version proves nothing while the bucket is unreachable
         else:
             if not version or vacant(status, me.host, me.boot, status is not None and me.alive(status.pid)):
                 return True
             if seen is None and status is not None:
                 log.info("standing by: epoch %d is at work on %s, pid %d", status.epoch, status.host, status.pid)
             if version != seen:
-                seen, since = version, doors.clock.monotonic()
-            elif doors.clock.monotonic() - since >= PATIENCE_S:
+                seen, since = version, context.clock.monotonic()
+            elif context.clock.monotonic() - since >= PATIENCE_S:
                 return True
-        doors.clock.sleep(1.0)
+        context.clock.sleep(1.0)
     return False
 
 
-def begin(doors: ServiceContext, me: ThisBastion, poll_s: float | None = None) -> Bastion:
+def begin(context: ServiceContext, me: ThisBastion, poll_s: float | None = None) -> Bastion:
     """Take the next epoch with an append, then write `status.json` at once. Nothing else happens before that.
 
     Raises with nothing written: `NewerVersion` if a newer version of Bastion was at work here; `ClockMismatch` if the clock is
     wrong; `JournalEndLost` if the bucket knows of more than the end of the journal.
     """
-    window = LeaderWindow(doors.clock)
-    _, version = _patiently(doors, lambda: read(doors.bucket))
-    journal, time, began = _epoch(doors, me, window)
-    beacon = StatusBeat(doors.bucket, doors.clock, window, version, began)
-    own_log = OwnLog(doors.bucket, doors.clock, journal.epoch)
+    window = LeaderWindow(context.clock)
+    _, version = _patiently(context, lambda: read(context.bucket))
+    journal, time, began = _epoch(context, me, window)
+    beacon = StatusBeat(context.bucket, context.clock, window, version, began)
+    own_log = OwnLog(context.bucket, context.clock, journal.epoch)
     log.addHandler(own_log)
     bastion = Bastion(
-        doors=doors,
+        context=context,
         journal=journal,
         time=time,
         window=window,
@@ -195,42 +195,44 @@ def begin(doors: ServiceContext, me: ThisBastion, poll_s: float | None = None) -
         poll_s=poll_s,
     )
     beacon.swap(status_of(bastion, me, "running"))
-    _read_files(doors, bastion)
-    _ask_capacity(doors, bastion)
+    _read_files(context, bastion)
+    _ask_capacity(context, bastion)
     log.info("epoch %d: %s on %s, pid %d", journal.epoch, me.name, me.host, me.pid)
     return bastion
 
 
-def _epoch(doors: ServiceContext, me: ThisBastion, window: LeaderWindow) -> tuple[Journal, LeaderTime, tuple[int, str]]:
+def _epoch(
+    context: ServiceContext, me: ThisBastion, window: LeaderWindow
+) -> tuple[Journal, LeaderTime, tuple[int, str]]:
     """Return the journal, which is ours from here on; the time; and the end that the journal had before."""
     while True:
-        state, upto = _load(doors)
+        state, upto = _load(context)
         _share(state)
-        journal, time = Journal(doors.bucket, doors.clock, doors.ids, state, upto), _time(doors, state)
+        journal, time = Journal(context.bucket, context.clock, context.ids, state, upto), _time(context, state)
         journal.begin(time.now())
         journal.epoch = state.epoch + 1
-        began, first = (state.seq, state.head), doors.clock.monotonic()
+        began, first = (state.seq, state.head), context.clock.monotonic()
         if take_over(journal, Epoch(epoch=state.epoch + 1, host=me.host, pid=me.pid, version=VERSION)):
             window.confirm(first)
             return journal, time, began
 
 
-def _load(doors: ServiceContext) -> tuple[State, int]:
+def _load(context: ServiceContext) -> tuple[State, int]:
     """Return the state, checked to have lost nothing, and the number that the newest snapshot goes up to.
 
     The other objects of the bucket are read first: what another bastion writes meanwhile is then in the journal.
     """
-    known = _patiently(doors, lambda: lost_tail.gather(doors.bucket))
-    state = _patiently(doors, lambda: load(doors.bucket, doors.tasks.map))
-    _patiently(doors, lambda: lost_tail.refuse(doors.bucket, state, known, doors.tasks.map))
+    known = _patiently(context, lambda: lost_tail.gather(context.bucket))
+    state = _patiently(context, lambda: load(context.bucket, context.tasks.map))
+    _patiently(context, lambda: lost_tail.refuse(context.bucket, state, known, context.tasks.map))
     return state, known.snapshot
 
 
-def _time(doors: ServiceContext, state: State) -> LeaderTime:
+def _time(context: ServiceContext, state: State) -> LeaderTime:
     """Return the time, checked against the store's clock if there is one. Raises `ClockMismatch`."""
-    store = doors.store_clock
-    asked = _patiently(doors, lambda: store.held(state.now)) if store else None
-    return LeaderTime(doors.clock, state.now, asked)
+    store = context.store_clock
+    asked = _patiently(context, lambda: store.held(state.now)) if store else None
+    return LeaderTime(context.clock, state.now, asked)
 
 
 def _share(state: State) -> None:
@@ -244,14 +246,14 @@ def _share(state: State) -> None:
     state.deadlines = [(at, known.get(name, name)) for at, name in state.deadlines]
 
 
-def _read_files(doors: ServiceContext, bastion: Bastion) -> None:
+def _read_files(context: ServiceContext, bastion: Bastion) -> None:
     """Read quota and settings before the first decision."""
-    bastion.heed(_patiently(doors, lambda: admin_files.read(doors.bucket, doors.clock)))
+    bastion.heed(_patiently(context, lambda: admin_files.read(context.bucket, context.clock)))
 
 
-def _ask_capacity(doors: ServiceContext, bastion: Bastion) -> None:
+def _ask_capacity(context: ServiceContext, bastion: Bastion) -> None:
     """Ask runners for their capacity before the first request is handled, as far as they can answer at once."""
-    for name, runner in doors.runners.items():
+    for name, runner in context.runners.items():
         try:
             seen = ask_capacity(runner)
         except Exception as error:  # any error at all: one bad runner must not stop the bastion from starting
@@ -261,14 +263,14 @@ def _ask_capacity(doors: ServiceContext, bastion: Bastion) -> None:
             bastion.journal.add(event)
 
 
-def _patiently(doors: ServiceContext, ask: Callable[[], T]) -> T:
+def _patiently(context: ServiceContext, ask: Callable[[], T]) -> T:
     """Repeat this call once a second until the bucket answers."""
     while True:
         try:
             return ask()
         except BucketError as error:
             log.warning("the bucket does not answer, retrying: %s", error)
-            doors.clock.sleep(1.0)
+            context.clock.sleep(1.0)
 
 
 def status_of(bastion: Bastion, me: ThisBastion, state: str) -> Status:
@@ -278,14 +280,14 @@ def status_of(bastion: Bastion, me: ThisBastion, state: str) -> Status:
         name=me.name,
         state=state,
         epoch=journal.epoch,
-        nonce=bastion.doors.ids.new(),
+        nonce=bastion.context.ids.new(),
         pid=me.pid,
         host=me.host,
         boot=me.boot,
         version=VERSION,
         seq=journal.end[0],
         ticks=bastion.ticks,
-        written=bastion.doors.clock.wall(),
+        written=bastion.context.clock.wall(),
         last_tick=bastion.last_tick,
         poll_s=bastion.poll,
         counts=bastion.counts(),
@@ -294,7 +296,7 @@ def status_of(bastion: Bastion, me: ThisBastion, state: str) -> Status:
         paused=journal.state.paused,
         quota=bool((file := journal.state.files.get("quota")) and file.text),
         limited=dict(
-            islice(bastion.mail.limited(journal.state, bastion.last_tick, bastion.inputs).items(), LIMITED_MAX)
+            islice(bastion.requests.limited(journal.state, bastion.last_tick, bastion.inputs).items(), LIMITED_MAX)
         ),
         account=me.account,
         jobs_as=me.jobs_as,
@@ -312,19 +314,19 @@ def problems(bastion: Bastion) -> list[str]:
         if file.problem
     ]
     stalled = [f"stalled: {what}" for what in bastion.watchman.stalls(_scene(bastion))]
-    return [clipped(what) for what in wrong + stalled + bastion.troubles.lines(state.blind, bastion.last_tick)]
+    return [clipped(what) for what in wrong + stalled + bastion.problems.lines(state.blind, bastion.last_tick)]
 
 
 def _scene(bastion: Bastion) -> ServiceView:
     return ServiceView(
         state=bastion.journal.state,
         now=bastion.time.now(),
-        at=bastion.doors.clock.monotonic(),
-        runners=tuple(bastion.doors.runners),
-        vitals=bastion.vitals,
+        at=bastion.context.clock.monotonic(),
+        runners=tuple(bastion.context.runners),
+        measurements=bastion.measurements,
         due=bastion.undecided,
         tasks=dict(bastion.tasks.since),
-        requests=bastion.mail.stuck,
+        requests=bastion.requests.stuck,
     )
 
 

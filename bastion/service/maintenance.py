@@ -132,30 +132,30 @@ class TickSummary:
 class Maintenance:
     """The tasks of one bastion. A chore that fails begins again when it is due again.
 
-    doors: the service context.
+    context: the service context.
     tasks: its tasks, by their types.
     beacon: the writer of `status.json`.
     own_log: the bastion's own log.
     look: checks the journal; raises `JournalEndLost` if it is not there as it was written.
     ear: reads heartbeats and facts.
     reconcilers: one for each runner.
-    agenda: when each chore is due.
+    due: when each chore is due.
     """
 
-    doors: ServiceContext
+    context: ServiceContext
     tasks: BackgroundTasks
     beacon: StatusBeat
     own_log: OwnLog
     look: Callable[[], None]
     ear: BeatReader
     reconcilers: Sequence[Reconciler]
-    agenda: DueTimes = field(init=False)
+    due: DueTimes = field(init=False)
     _leftovers: bool = True
     _snapshot_seq: int = 0
 
     def __post_init__(self) -> None:
-        self.agenda = DueTimes(self.doors.clock)
-        self.agenda.take(CLOCK, CLOCK_S)  # the start has just asked it
+        self.due = DueTimes(self.context.clock)
+        self.due.take(CLOCK, CLOCK_S)  # the start has just asked it
 
     def hurry(self) -> None:
         """Make the runners' turns due now, because attempts have changed.
@@ -164,11 +164,11 @@ class Maintenance:
         """
         self._leftovers = True
         for reconciler in self.reconcilers:
-            self.agenda.hurry(_turn_of(reconciler))
+            self.due.hurry(_turn_of(reconciler))
 
     def show(self, status: Callable[[], Status]) -> None:
         """Begin to write the heartbeat, if it is due."""
-        if self.agenda.take(STATUS, SWAP_S):
+        if self.due.take(STATUS, SWAP_S):
             self.tasks.start(STATUS, self._writes(status()))
 
     def end_log(self) -> None:
@@ -181,7 +181,7 @@ class Maintenance:
 
     def begin(self, seen: TickSummary) -> None:
         """Begin all other chores that are due."""
-        bucket, clock = self.doors.bucket, self.doors.clock
+        bucket, clock = self.context.bucket, self.context.clock
         self._runners(seen)
         files_s = min(FILES_S, 10 * seen.poll_s)
         self._begin_if_due(BackgroundTask(AdminFilesRead), files_s, lambda: admin_files.read(bucket, clock))
@@ -190,21 +190,21 @@ class Maintenance:
             self._leftovers = bool(seen.rows)
         seq, builds = seen.state.seq, tuple(seen.state.builds)
         if seq - self._snapshot_seq >= snapshot.EVERY:
-            self._begin_if_due(BackgroundTask(SnapshotMade), SNAPSHOT_S, then(self.doors.snapshot, SnapshotMade(seq)))
+            self._begin_if_due(BackgroundTask(SnapshotMade), SNAPSHOT_S, then(self.context.snapshot, SnapshotMade(seq)))
         if builds:
             self._begin_if_due(BackgroundTask(BuildsSeen), BUILDS_S, lambda: self._look_at(builds))
-        if self.doors.store_clock:
-            self._begin_if_due(CLOCK, CLOCK_S, self.doors.store_clock.ask)
+        if self.context.store_clock:
+            self._begin_if_due(CLOCK, CLOCK_S, self.context.store_clock.ask)
         self.own_log.flush_beside(lambda: self.tasks.start(LOG, then(self.own_log.send, LogSent())))
 
     def remove(self, keys: Sequence[str]) -> bool:
         """Remove objects whose effect is in the journal. Return False if an earlier removal is still running."""
-        return self.tasks.start(REMOVAL, then(lambda: self.doors.bucket.delete(keys), ObjectsRemoved()))
+        return self.tasks.start(REMOVAL, then(lambda: self.context.bucket.delete(keys), ObjectsRemoved()))
 
     def retire(self, retirable: Callable[[], RetiredJobs]) -> None:
         """Begin to remove jobs that ended long ago, if it is due."""
-        if self.agenda.take(RETIREMENT, RETIRE_S) and (retired := retirable()).jobs:
-            bucket, at_once = self.doors.bucket, self.doors.tasks.map
+        if self.due.take(RETIREMENT, RETIRE_S) and (retired := retirable()).jobs:
+            bucket, at_once = self.context.bucket, self.context.tasks.map
             self.tasks.start(RETIREMENT, lambda: JobsRetired(remove(bucket, retired, at_once)))
 
     def note_snapshot(self, made: SnapshotMade) -> None:
@@ -214,15 +214,15 @@ class Maintenance:
     def note_failure(self, task: BackgroundTask[Any]) -> None:
         """Note that a task has failed. A reading of the clock is repeated sooner than it is due; others are not."""
         if task == CLOCK:
-            self.agenda.again(CLOCK, CLOCK_AGAIN_S)
+            self.due.again(CLOCK, CLOCK_AGAIN_S)
 
     def next_s(self) -> float:
         """Return the seconds until something is due."""
-        return self.agenda.next_s()
+        return self.due.next_s()
 
     def _begin_if_due(self, task: BackgroundTask[R], every_s: float, work: Callable[[], R]) -> bool:
         """Begin this task if it is due. Return True if it was due."""
-        due = self.agenda.take(task, every_s)
+        due = self.due.take(task, every_s)
         if due:
             self.tasks.start(task, work)
         return due
@@ -233,18 +233,18 @@ class Maintenance:
     def _runners(self, seen: TickSummary) -> None:
         for reconciler in self.reconcilers:
             runner, turn = reconciler.runner, _turn_of(reconciler)
-            due = self.agenda.take(turn, runner.pace_s if seen.rows else STRAYS_S)
+            due = self.due.take(turn, runner.pace_s if seen.rows else STRAYS_S)
             if due and not self.tasks.start(turn, partial(_seen, reconciler)):
-                self.agenda.hurry(turn)  # an older turn still runs: begin again when it is collected
+                self.due.hurry(turn)  # an older turn still runs: begin again when it is collected
             sweep = BackgroundTask(FoldersSwept, runner.name)
             self._begin_if_due(sweep, FOLDERS_S, then(runner.sweep, FoldersSwept(runner.name)))
 
     def _look_at(self, builds: Sequence[str]) -> BuildsSeen:
-        if self.doors.builds is None:
+        if self.context.builds is None:
             return BuildsSeen(
                 [UnreadableObject("jobs wait for image builds, and this bastion has no access to Cloud Build")]
             )
-        ended = self.doors.builds.ended(builds)
+        ended = self.context.builds.ended(builds)
         return BuildsSeen(
             [
                 UnreadableObject(str(end)) if isinstance(end, RunnerError) else BuildEnded(name, end)

@@ -52,21 +52,21 @@ class RequestHandler:
         self._state, self._inputs = state, inputs
         self._faults_of = cache(self._found_faults)
 
-    def event(self, letter: ReceivedRequest, *, all_read: bool) -> AnyEvent | None:
+    def event(self, received: ReceivedRequest, *, all_read: bool) -> AnyEvent | None:
         """Return the event that a request becomes.
 
         Return None if it has an event already, or if it must wait until all others of its listing are read.
         """
-        request = letter.request
-        if letter.name in self._state.requests:
+        request = received.request
+        if received.name in self._state.requests:
             return None
         if isinstance(request, Submit):
-            return self._submit(letter, request.spec, all_read)
+            return self._submit(received, request.spec, all_read)
         if request is None:
-            return self._unread(letter)
+            return self._unread(received)
         if isinstance(request, (Pause, Resume)):
-            return self._about_all(letter, request)
-        return self._about_job(letter, request, all_read)
+            return self._about_all(received, request)
+        return self._about_job(received, request, all_read)
 
     @cached_property
     def _sides(self) -> tuple[Resources, ...] | None:
@@ -84,71 +84,71 @@ class RequestHandler:
     def _found_faults(self, kinds: tuple[tuple[str, int], ...], max_tier: int | None) -> tuple[str, ...]:
         return tuple(self._places.faults(dict(kinds), max_tier))
 
-    def _unread(self, letter: ReceivedRequest) -> AnyEvent:
+    def _unread(self, received: ReceivedRequest) -> AnyEvent:
         """Reject a request that cannot be read, as a rejected job where possible, so that its user sees why.
 
         Its job then has the names that could still be read, or the stand-in for a name.
         """
-        job = job_id(letter.job.name, letter.id) if letter.job else ""
-        if letter.job is None or job in self._state.jobs:
-            return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
+        job = job_id(received.job.name, received.id) if received.job else ""
+        if received.job is None or job in self._state.jobs:
+            return RequestRejected(request=received.name, user=received.user, reason=received.problem)
         return JobRejected(
-            request=letter.name,
+            request=received.name,
             job=job,
-            name=letter.job.name,
-            user=letter.user,
-            project=letter.job.project,
-            reason=letter.problem,
-            at=self._asked_at(letter),
+            name=received.job.name,
+            user=received.user,
+            project=received.job.project,
+            reason=received.problem,
+            at=self._asked_at(received),
         )
 
-    def _submit(self, letter: ReceivedRequest, spec: JobSpec, all_read: bool) -> AnyEvent | None:
+    def _submit(self, received: ReceivedRequest, spec: JobSpec, all_read: bool) -> AnyEvent | None:
         state, inputs = self._state, self._inputs
-        job, wanted = job_id(spec.name, letter.id), conditions(spec.after)
+        job, wanted = job_id(spec.name, received.id), conditions(spec.after)
         if not all_read and any(each.job not in state.jobs for each in wanted):
             return None
-        if spec.user != letter.user:
-            reason = f"the spec names the user {spec.user}, but is in the inbox of {letter.user}"
-            return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
+        if spec.user != received.user:
+            reason = f"the spec names the user {spec.user}, but is in the inbox of {received.user}"
+            return RequestRejected(request=received.name, user=received.user, reason=reason, job=job)
         if job in state.jobs:
             reason = f"a job {job} exists already; submit it again"
-            return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
+            return RequestRejected(request=received.name, user=received.user, reason=reason, job=job)
         wrong = complaints(spec, inputs.quota, self._sides, self._faults)
         wrong += faults(wanted, job, state.jobs)
         wrong += filter(None, [too_much(state.census(), spec.user, spec.count, inputs.config.limits)])
         if wrong:
             return JobRejected(
-                request=letter.name,
+                request=received.name,
                 job=job,
                 name=spec.name,
                 user=spec.user,
                 project=spec.project,
                 reason="; ".join(wrong),
-                at=self._asked_at(letter),
+                at=self._asked_at(received),
             )
-        return Submitted(request=letter.name, job=job, spec=spec, at=self._asked_at(letter))
+        return Submitted(request=received.name, job=job, spec=spec, at=self._asked_at(received))
 
-    def _asked_at(self, letter: ReceivedRequest) -> datetime | None:
+    def _asked_at(self, received: ReceivedRequest) -> datetime | None:
         """Return when a request was stored, if that was long before now; else None.
 
         It is at most `OLDEST` before now: the owner of a file can set any date.
         """
         now = self._state.now
-        if now is None or letter.stored == LONG_AGO or now - letter.stored <= LATE:
+        if now is None or received.stored == LONG_AGO or now - received.stored <= LATE:
             return None
-        return max(letter.stored, now - OLDEST)
+        return max(received.stored, now - OLDEST)
 
-    def _about_job(self, letter: ReceivedRequest, request: AboutJob, all_read: bool) -> AnyEvent | None:
+    def _about_job(self, received: ReceivedRequest, request: AboutJob, all_read: bool) -> AnyEvent | None:
         state, inputs = self._state, self._inputs
         wanted = conditions(request.changes.after or ()) if isinstance(request, Update) else ()
         known = request.job in state.jobs
         if not all_read and not (known and all(each.job in state.jobs for each in wanted)):
             return None
-        wrong = refusal(request, letter.user, state, inputs) if known else f"there is no job {request.job}"
+        wrong = refusal(request, received.user, state, inputs) if known else f"there is no job {request.job}"
         wrong = wrong or "; ".join(faults(wanted, request.job, state.jobs))
         if wrong:
-            return RequestRejected(request=letter.name, user=letter.user, reason=wrong, job=request.job)
-        asked: dict[str, Any] = {"request": letter.name, "user": letter.user, "job": request.job}
+            return RequestRejected(request=received.name, user=received.user, reason=wrong, job=request.job)
+        asked: dict[str, Any] = {"request": received.name, "user": received.user, "job": request.job}
         match request:
             case Cancel():
                 return CancelRequested(**asked, task=request.task)
@@ -161,15 +161,15 @@ class RequestHandler:
             case Update():
                 return Updated(**asked, changes=request.changes)
 
-    def _about_all(self, letter: ReceivedRequest, request: AboutAll) -> AnyEvent:
-        if wrong := not_for(letter.user, request, self._inputs.config.admins):
-            return RequestRejected(request=letter.name, user=letter.user, reason=wrong)
-        return (Paused if isinstance(request, Pause) else Resumed)(request=letter.name, user=letter.user)
+    def _about_all(self, received: ReceivedRequest, request: AboutAll) -> AnyEvent:
+        if wrong := not_for(received.user, request, self._inputs.config.admins):
+            return RequestRejected(request=received.name, user=received.user, reason=wrong)
+        return (Paused if isinstance(request, Pause) else Resumed)(request=received.name, user=received.user)
 
 
-def others(letter: ReceivedRequest) -> set[str]:
+def others(received: ReceivedRequest) -> set[str]:
     """List the jobs that must be known before this request can be handled."""
-    request = letter.request
+    request = received.request
     if request is None or isinstance(request, (Pause, Resume)):
         return set()
     if isinstance(request, Submit):

@@ -52,7 +52,7 @@ class QueuedRequests:
     read: request_reader.RequestsRead
 
     @property
-    def letters(self) -> bool:
+    def has_work(self) -> bool:
         """Return True if there are requests to handle, now or later."""
         return bool(self.read.now or self.read.later)
 
@@ -64,13 +64,18 @@ class RequestQueue:
     read. `stuck` holds keys that cannot be read or that wait for others, each with the monotonic time since when.
     """
 
-    def __init__(self, doors: ServiceContext, troubles: Problems, state: State) -> None:
+    def __init__(self, context: ServiceContext, problems: Problems, state: State) -> None:
         self.backlog = False
         self.done: dict[str, None] = {}
-        self.crowd = RequestCounters(state)
+        self.counters = RequestCounters(state)
         self.stuck: dict[str, float] = {}
-        self._bucket, self._at_once, self._clock, self._troubles = doors.bucket, doors.tasks.map, doors.clock, troubles
-        self._authors = doors.authors
+        self._bucket, self._at_once, self._clock, self._problems = (
+            context.bucket,
+            context.tasks.map,
+            context.clock,
+            problems,
+        )
+        self._authors = context.authors
         self._relist_at, self._recall = float("-inf"), False
         self._rest: tuple[Stat, ...] = ()
         self._cut: frozenset[str] = frozenset()
@@ -82,21 +87,21 @@ class RequestQueue:
         """List the inbox, unless much is left of the last listing, and read requests. None if the store is away."""
         self.backlog = False  # so that a store that does not answer is asked again only after the usual pause
         try:
-            mail = self._sorted(state)
+            inbox = self._sorted(state)
         except BucketError as error:
-            self._troubles.say("inbox", error)
+            self._problems.say("inbox", error)
             return None
         self._recall = state.forgotten is not None
-        found = self._read(mail.read)
-        mail, found, late = self._completed(mail, found)
-        read = request_reader.in_order(mail, found)
+        found = self._read(inbox.read)
+        inbox, found, late = self._completed(inbox, found)
+        read = request_reader.in_order(inbox, found)
         read = replace(read, later=(*read.later, *late))
         failed = read.failed
-        self._troubles.tell("inbox", [f"{len(failed)} requests cannot be read: {error}" for error in failed[:1]])
-        unread = [stat.key for stat, one in zip(mail.read, found, strict=True) if isinstance(one, Exception)]
+        self._problems.tell("inbox", [f"{len(failed)} requests cannot be read: {error}" for error in failed[:1]])
+        unread = [stat.key for stat, one in zip(inbox.read, found, strict=True) if isinstance(one, Exception)]
         at = self._clock.monotonic()
         self.stuck = {key: self.stuck.get(key, at) for key in (*unread, *self._waiting)}
-        return QueuedRequests(mail, read)
+        return QueuedRequests(inbox, read)
 
     def _read(self, stats: Sequence[Stat]) -> list[_Found]:
         def read(stat: Stat) -> ReceivedRequest | None:
@@ -105,7 +110,7 @@ class RequestQueue:
         return self._at_once(read, stats)
 
     def _completed(
-        self, mail: request_reader.SortedRequests, found: list[_Found]
+        self, inbox: request_reader.SortedRequests, found: list[_Found]
     ) -> tuple[request_reader.SortedRequests, list[_Found], list[ReceivedRequest]]:
         """Add older requests that were missing from the listing. Return the listing, the results, and late requests.
 
@@ -113,76 +118,81 @@ class RequestQueue:
         """
         new = {one.key: one for one in found if isinstance(one, ReceivedRequest) and request_reader.keeps_order(one)}
         if not new:
-            return mail, found, []
+            return inbox, found, []
         try:
-            if mail.fresh:
-                more = request_reader.missed(self._bucket, mail, new.values())
-                return replace(mail, read=(*mail.read, *more)), [*found, *self._read(more)], []
+            if inbox.fresh:
+                more = request_reader.missed(self._bucket, inbox, new.values())
+                return replace(inbox, read=(*inbox.read, *more)), [*found, *self._read(more)], []
         except BucketError as error:
-            self._troubles.say("inbox", error)
-        kept = [(stat, one) for stat, one in zip(mail.read, found, strict=True) if stat.key not in new]
-        return replace(mail, read=tuple(stat for stat, _ in kept)), [one for _, one in kept], list(new.values())
+            self._problems.say("inbox", error)
+        kept = [(stat, one) for stat, one in zip(inbox.read, found, strict=True) if stat.key not in new]
+        return replace(inbox, read=tuple(stat for stat, _ in kept)), [one for _, one in kept], list(new.values())
 
     def _sorted(self, state: State) -> request_reader.SortedRequests:
         rest, self._rest = self._rest, ()  # a request that is read now, but not handled (no files), is listed again
         began = self._clock.monotonic()
         if rest and began < self._relist_at:
-            mail = request_reader.sort(state, rest, {}, self._dropped)
-            return replace(mail, kept=tuple(self._waiting.values()), cut=self._cut, fresh=False)
+            inbox = request_reader.sort(state, rest, {}, self._dropped)
+            return replace(inbox, kept=tuple(self._waiting.values()), cut=self._cut, fresh=False)
         self._known = frozenset(self._waiting)
-        mail = request_reader.sort(state, request_reader.listed(self._bucket), self._waiting, self._dropped)
+        inbox = request_reader.sort(state, request_reader.listed(self._bucket), self._waiting, self._dropped)
         took = self._clock.monotonic() - began
-        self._relist_at, self._cut = began + max(RELIST_S, took / RELIST_SHARE), mail.cut
-        self._dropped &= set(mail.known)
-        return mail
+        self._relist_at, self._cut = began + max(RELIST_S, took / RELIST_SHARE), inbox.cut
+        self._dropped &= set(inbox.known)
+        return inbox
 
     def judge(
-        self, mail: QueuedRequests, state: State, inputs: DecisionInputs, now: datetime, add: Callable[[AnyEvent], bool]
+        self,
+        inbox: QueuedRequests,
+        state: State,
+        inputs: DecisionInputs,
+        now: datetime,
+        add: Callable[[AnyEvent], bool],
     ) -> None:
         """Turn requests into events and pass them to `add`.
 
         One that must wait is kept in memory and not read again, unless that would take too much memory.
         """
-        self.done |= dict.fromkeys(mail.sorted.known)
-        all_read = not mail.sorted.more and not mail.read.failed
-        turn = _Turn(self.crowd, state, inputs, now, add)
+        self.done |= dict.fromkeys(inbox.sorted.known)
+        all_read = not inbox.sorted.more and not inbox.read.failed
+        turn = _Turn(self.counters, state, inputs, now, add)
         self._waiting, held, unborn = {}, Counter[str](), set[str]()
-        for letter in mail.read.now:
+        for received in inbox.read.now:
             # Only a listing begun after the request was read can prove that its job is missing: an earlier one may show
             # the request without the submission before it. A job whose submission still waits is not missing either.
-            settled = all_read and letter.key in self._known and unborn.isdisjoint(others(letter))
-            event = turn.event(letter, all_read=settled)
-            if event is None and letter.name not in state.requests and held[letter.user] > WAITING_BYTES_MAX:
-                event = turn.event(letter, all_read=True)
+            settled = all_read and received.key in self._known and unborn.isdisjoint(others(received))
+            event = turn.event(received, all_read=settled)
+            if event is None and received.name not in state.requests and held[received.user] > WAITING_BYTES_MAX:
+                event = turn.event(received, all_read=True)
             if event is None:
-                unborn |= _submitted(letter)
-                self._wait(letter, held)
-            elif turn.takes(letter, event):
-                self.done[letter.key] = None
-        for letter in mail.read.later:
-            if held[letter.user] <= WAITING_BYTES_MAX:
-                self._wait(letter, held)
+                unborn |= _submitted(received)
+                self._wait(received, held)
+            elif turn.takes(received, event):
+                self.done[received.key] = None
+        for received in inbox.read.later:
+            if held[received.user] <= WAITING_BYTES_MAX:
+                self._wait(received, held)
         turn.close()
-        self.backlog = mail.sorted.more and len(mail.read.failed) < len(mail.sorted.read)
-        self._rest = (*mail.sorted.later, *mail.read.missed) if self.backlog else ()
+        self.backlog = inbox.sorted.more and len(inbox.read.failed) < len(inbox.sorted.read)
+        self._rest = (*inbox.sorted.later, *inbox.read.missed) if self.backlog else ()
         self._dropped |= turn.dropped
         self.done |= dict.fromkeys(sorted(turn.dropped))  # a set has another order in each process
 
     def limited(self, state: State, now: datetime, inputs: DecisionInputs) -> dict[str, str]:
         """Return the users from whom no more requests are accepted today, each with the reason."""
         limits = inputs.config.limits
-        told = ((user, self.crowd.too_many(user, state, now, limits)) for user in self.crowd.senders())
+        told = ((user, self.counters.too_many(user, state, now, limits)) for user in self.counters.senders())
         return {user: why for user, why in told if why}
 
-    def _wait(self, letter: ReceivedRequest, held: Counter[str]) -> None:
-        self._waiting[letter.key] = letter
-        held[letter.user] += letter.size
+    def _wait(self, received: ReceivedRequest, held: Counter[str]) -> None:
+        self._waiting[received.key] = received
+        held[received.user] += received.size
 
 
-def _submitted(letter: ReceivedRequest) -> set[str]:
+def _submitted(received: ReceivedRequest) -> set[str]:
     """Return the job that this request submits, if any."""
-    request = letter.request
-    return {job_id(request.spec.name, letter.id)} if isinstance(request, Submit) else set()
+    request = received.request
+    return {job_id(request.spec.name, received.id)} if isinstance(request, Submit) else set()
 
 
 class _Turn:
@@ -190,37 +200,37 @@ class _Turn:
 
     def __init__(
         self,
-        crowd: RequestCounters,
+        counters: RequestCounters,
         state: State,
         inputs: DecisionInputs,
         now: datetime,
         add: Callable[[AnyEvent], bool],
     ) -> None:
         self.dropped: set[str] = set()
-        self._crowd, self._state, self._inputs, self._now, self._add = crowd, state, inputs, now, add
+        self._counters, self._state, self._inputs, self._now, self._add = counters, state, inputs, now, add
         self._judge = RequestHandler(state, inputs)
         self._refused = Counter[str]()
         self._told: dict[str, tuple[int, str]] = {}
 
-    def event(self, letter: ReceivedRequest, *, all_read: bool) -> AnyEvent | None:
+    def event(self, received: ReceivedRequest, *, all_read: bool) -> AnyEvent | None:
         """Return the event that the request becomes; None if it has to wait."""
-        return self._judge.event(letter, all_read=all_read)
+        return self._judge.event(received, all_read=all_read)
 
-    def takes(self, letter: ReceivedRequest, event: AnyEvent) -> bool:
+    def takes(self, received: ReceivedRequest, event: AnyEvent) -> bool:
         """Add the event, or drop the request and count it. Return True if the event was added."""
-        user = letter.user
-        closed = self._crowd.too_many(user, self._state, self._now, self._inputs.config.limits)
-        if closed and not self._ends_something(letter):
-            return self._drop(letter, closed)
+        user = received.user
+        closed = self._counters.too_many(user, self._state, self._now, self._inputs.config.limits)
+        if closed and not self._ends_something(received):
+            return self._drop(received, closed)
         if isinstance(event, JobRejected | RequestRejected):
             self._refused[user] += 1
             if self._refused[user] > REFUSALS_MAX:
-                return self._drop(letter, f"too many at once; the last one: {event.reason}")
+                return self._drop(received, f"too many at once; the last one: {event.reason}")
         if isinstance(event, OfRequest):
-            event = msgspec.structs.replace(event, size=letter.size)
+            event = msgspec.structs.replace(event, size=received.size)
         if not self._add(event):
             return False
-        self._crowd.sent(user, self._now)
+        self._counters.sent(user, self._now)
         return True
 
     def close(self) -> None:
@@ -228,16 +238,16 @@ class _Turn:
         for user, (count, reason) in self._told.items():
             self._add(RequestsDropped(user=user, count=count, reason=reason))
 
-    def _drop(self, letter: ReceivedRequest, reason: str) -> bool:
-        self.dropped.add(letter.key)
-        self._told[letter.user] = self._told.get(letter.user, (0, ""))[0] + 1, reason
+    def _drop(self, received: ReceivedRequest, reason: str) -> bool:
+        self.dropped.add(received.key)
+        self._told[received.user] = self._told.get(received.user, (0, ""))[0] + 1, reason
         return False
 
-    def _ends_something(self, letter: ReceivedRequest) -> bool:
+    def _ends_something(self, received: ReceivedRequest) -> bool:
         """Return True if this cancels something that still runs: users over their limits can still do that."""
-        request, state = letter.request, self._state
+        request, state = received.request, self._state
         job = state.jobs.get(request.job) if isinstance(request, Cancel) else None
-        if job is None or not isinstance(request, Cancel) or refusal(request, letter.user, state, self._inputs):
+        if job is None or not isinstance(request, Cancel) or refusal(request, received.user, state, self._inputs):
             return False
         if request.task is None:
             return job.ended is None and not job.cancelled_by

@@ -138,46 +138,46 @@ def read(
     against jobs that the bastion has forgotten: a client that slept for months may send one again.
     """
     user, request_id = layout.request_of(stat.key) or ("", stat.key)
-    letter = partial(ReceivedRequest, stat.key, user, request_id, stored=stat.modified, size=stat.size)
-    if not letter(None).is_somebodys:
-        return letter(None, "the request's key is not inbox/<user>/<request id>.json")
+    received = partial(ReceivedRequest, stat.key, user, request_id, stored=stat.modified, size=stat.size)
+    if not received(None).is_somebodys:
+        return received(None, "the request's key is not inbox/<user>/<request id>.json")
     large = (
         f"the request has {stat.size} bytes; at most {REQUEST_BYTES_MAX} are allowed"
         if stat.size > REQUEST_BYTES_MAX
         else ""
     )
     if large and not authors:
-        return letter(None, large, job=NAMELESS)
+        return received(None, large, job=NAMELESS)
     try:
         stored = bucket.read(stat.key, REQUEST_BYTES_MAX)
     except ObjectNotFound:
         return None
     except TooLarge as error:  # only its owner was read, not its data
-        if forged := _forged(letter(None), error.owner, authors):
+        if forged := _forged(received(None), error.owner, authors):
             return forged
-        return letter(None, large or str(error), job=NAMELESS)
+        return received(None, large or str(error), job=NAMELESS)
     # Check this before parsing: an error message may quote the request, to an account that may not read it.
-    if forged := _forged(letter(None), stored.owner, authors):
+    if forged := _forged(received(None), stored.owner, authors):
         return forged
     try:
         request = parse(stored.data)
     except BastionError as error:
-        return letter(None, one_line(str(error), PROBLEM_MAX), job=names_of(stored.data))
+        return received(None, one_line(str(error), PROBLEM_MAX), job=names_of(stored.data))
     if authors and (homeless := authors.homeless(user, stored.owner, request)):
-        return letter(None, homeless, job=names_of(stored.data))
+        return received(None, homeless, job=names_of(stored.data))
     if recall and isinstance(request, Submit) and _has_been(bucket, job_id(request.spec.name, request_id)):
-        return letter(None, "a job of this id was here before and ended long ago; submit it again")
-    return letter(request)
+        return received(None, "a job of this id was here before and ended long ago; submit it again")
+    return received(request)
 
 
-def _forged(letter: ReceivedRequest, owner: int | None, authors: RequestAuthors | None) -> ReceivedRequest | None:
+def _forged(received: ReceivedRequest, owner: int | None, authors: RequestAuthors | None) -> ReceivedRequest | None:
     """Return the rejection of a request in another user's name; None if it is genuine.
 
     The rejection counts as a request of the account that wrote it.
     """
-    if authors is None or owner is None or not (problem := authors.forged(letter.user, owner)):
+    if authors is None or owner is None or not (problem := authors.forged(received.user, owner)):
         return None
-    return replace(letter, user=authors.name_of(owner), problem=problem)
+    return replace(received, user=authors.name_of(owner), problem=problem)
 
 
 def _has_been(bucket: Bucket, job: str) -> bool:
@@ -205,71 +205,73 @@ class RequestsRead:
     missed: tuple[Stat, ...] = ()
 
 
-def in_order(mail: SortedRequests, found: Sequence[ReceivedRequest | Exception | None]) -> RequestsRead:
+def in_order(inbox: SortedRequests, found: Sequence[ReceivedRequest | Exception | None]) -> RequestsRead:
     """Order what was read: submissions first, so that a request about a job finds it if both came together.
 
     Among submissions, a job comes behind those that it depends on. If one request of a user could not be read, later
     ones of that user wait for it, so that no release overtakes its hold; a cancel never waits. Requests that need a
     pass over all pending jobs are limited to `PASSES_MAX` in one tick.
     """
-    letters = [*mail.kept, *(letter for letter in found if isinstance(letter, ReceivedRequest))]
-    letters.sort(key=lambda letter: (not isinstance(letter.request, Submit), age(letter)))
-    letters = _needed_first(letters)
+    requests = [*inbox.kept, *(received for received in found if isinstance(received, ReceivedRequest))]
+    requests.sort(key=lambda received: (not isinstance(received.request, Submit), age(received)))
+    requests = _needed_first(requests)
     gaps: dict[str, tuple[datetime, str]] = {}
-    for stat, problem in zip(mail.read, found, strict=True):
+    for stat, problem in zip(inbox.read, found, strict=True):
         if isinstance(problem, Exception):
             gaps.setdefault(_user(stat.key), age(stat))
     late = {
-        letter.key for letter in letters if keeps_order(letter) and age(letter) > gaps.get(letter.user, age(letter))
+        received.key
+        for received in requests
+        if keeps_order(received) and age(received) > gaps.get(received.user, age(received))
     }
-    late |= {letter.key for letter in [one for one in letters if _takes_a_pass(one)][PASSES_MAX:]}
+    late |= {received.key for received in [one for one in requests if _takes_a_pass(one)][PASSES_MAX:]}
     return RequestsRead(
-        now=tuple(letter for letter in letters if letter.key not in late),
-        later=tuple(letter for letter in letters if letter.key in late),
+        now=tuple(received for received in requests if received.key not in late),
+        later=tuple(received for received in requests if received.key in late),
         failed=tuple(problem for problem in found if isinstance(problem, Exception)),
-        missed=tuple(stat for stat, problem in zip(mail.read, found, strict=True) if isinstance(problem, Exception)),
+        missed=tuple(stat for stat, problem in zip(inbox.read, found, strict=True) if isinstance(problem, Exception)),
     )
 
 
-def missed(bucket: Bucket, mail: SortedRequests, letters: Iterable[ReceivedRequest]) -> tuple[Stat, ...]:
+def missed(bucket: Bucket, inbox: SortedRequests, requests: Iterable[ReceivedRequest]) -> tuple[Stat, ...]:
     """List requests that are older than the newest of these and missing from their listing.
 
     A listing that is taken while a user writes may show a release without the hold before it. A second listing, begun
     after the requests were read, shows both.
     """
-    newest = max(map(age, letters))
+    newest = max(map(age, requests))
     late = (stat for stat in listed(bucket) if age(stat) < newest and not layout.is_probe(stat.key))
-    return tuple(islice((stat for stat in late if layout.request_name(stat.key) not in mail.names), READS_MAX))
+    return tuple(islice((stat for stat in late if layout.request_name(stat.key) not in inbox.names), READS_MAX))
 
 
-def keeps_order(letter: ReceivedRequest) -> bool:
+def keeps_order(received: ReceivedRequest) -> bool:
     """Return True if its effect depends on the requests before it."""
-    return not isinstance(letter.request, Submit | Cancel | None)
+    return not isinstance(received.request, Submit | Cancel | None)
 
 
-def _takes_a_pass(letter: ReceivedRequest) -> bool:
+def _takes_a_pass(received: ReceivedRequest) -> bool:
     """Return True if handling it needs a pass over all pending jobs."""
-    request = letter.request
+    request = received.request
     return isinstance(request, Top) or (isinstance(request, Update) and request.changes.after is not UNSET)
 
 
-def _needed_first(letters: Sequence[ReceivedRequest]) -> list[ReceivedRequest]:
+def _needed_first(requests: Sequence[ReceivedRequest]) -> list[ReceivedRequest]:
     """Return the same requests, each job behind those of this listing that it depends on.
 
     Jobs that depend on each other keep any order.
     """
-    submits = {job_id(one.request.spec.name, one.id): one for one in letters if isinstance(one.request, Submit)}
+    submits = {job_id(one.request.spec.name, one.id): one for one in requests if isinstance(one.request, Submit)}
     needs = {
         one.key: iter([submits[each.job] for each in conditions(one.request.spec.after) if each.job in submits])
-        for one in letters
+        for one in requests
         if isinstance(one.request, Submit) and one.request.spec.after
     }
     if not needs:
-        return list(letters)
+        return list(requests)
     met: set[str] = set()
     found: list[ReceivedRequest] = []
-    for letter in letters:
-        trail = [] if letter.key in met else [letter]
+    for received in requests:
+        trail = [] if received.key in met else [received]
         while trail:
             met.add(trail[-1].key)
             ahead = next((one for one in needs.get(trail[-1].key, ()) if one.key not in met), None)

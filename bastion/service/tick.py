@@ -65,7 +65,7 @@ log = logging.getLogger("bastion")
 class Bastion:
     """The scheduler and all that it keeps in memory between two appends.
 
-    doors: the service context.
+    context: the service context.
     journal: the journal of this epoch, with the state.
     time: the time that decisions use.
     window: the time window in which runners may be called.
@@ -78,15 +78,15 @@ class Bastion:
     rows: the desired attempts as of the last commit, one row for each live attempt.
     ticks: number of ticks that are complete.
     last_tick: time of the last complete tick; before the first, of the start.
-    troubles: what is wrong now.
+    problems: what is wrong now.
     chores: the tasks beside the tick.
-    mail: the request queue.
-    tasks: the tasks of `doors`, by their types, with the time at which each was begun.
+    requests: the request queue.
+    tasks: the tasks of `context`, by their types, with the time at which each was begun.
     watchman: finds what does not move any more.
-    vitals: measurements of the last ticks.
+    measurements: measurements of the last ticks.
     """
 
-    doors: ServiceContext
+    context: ServiceContext
     journal: Journal
     time: LeaderTime
     window: LeaderWindow
@@ -99,13 +99,13 @@ class Bastion:
     rows: tuple[Desired, ...] = ()
     ticks: int = 0
     last_tick: datetime = field(init=False)
-    troubles: Problems = field(default_factory=Problems)
+    problems: Problems = field(default_factory=Problems)
     chores: Maintenance = field(init=False)
-    mail: RequestQueue = field(init=False)
+    requests: RequestQueue = field(init=False)
     tasks: BackgroundTasks = field(init=False)
     watchman: Watchdog = field(default_factory=Watchdog)
-    vitals: TickMeasurements = field(init=False)
-    _lineup: PendingJobs = field(default_factory=PendingJobs)
+    measurements: TickMeasurements = field(init=False)
+    _pending: PendingJobs = field(default_factory=PendingJobs)
     _watch: Liveness = field(default_factory=Liveness)
     _checkpoints: Checkpoints = field(default_factory=Checkpoints)
     _counted: tuple[int, dict[str, int]] = (-1, {})
@@ -114,22 +114,22 @@ class Bastion:
     _plan_at: datetime | None = None
 
     def __post_init__(self) -> None:
-        doors, state = self.doors, self.journal.state
-        self.tasks = BackgroundTasks(doors.tasks, doors.clock)
-        self.vitals = TickMeasurements(decided=doors.clock.monotonic())
-        self.specs = SpecCache(doors.bucket)
+        context, state = self.context, self.journal.state
+        self.tasks = BackgroundTasks(context.tasks, context.clock)
+        self.measurements = TickMeasurements(decided=context.clock.monotonic())
+        self.specs = SpecCache(context.bucket)
         self.inputs = plan.inputs(state)
         self.rows = desired(state)
         self.last_tick = self.time.now()
-        self.mail = RequestQueue(doors, self.troubles, state)
+        self.requests = RequestQueue(context, self.problems, state)
         self.chores = Maintenance(
-            doors=doors,
+            context=context,
             tasks=self.tasks,
             beacon=self.beacon,
             own_log=self.own_log,
             look=self._look,
-            ear=BeatReader(doors.bucket, doors.clock, lambda: self.rows, doors.tasks.map),
-            reconcilers=[self._reconciler(runner) for runner in doors.runners.values()],
+            ear=BeatReader(context.bucket, context.clock, lambda: self.rows, context.tasks.map),
+            reconcilers=[self._reconciler(runner) for runner in context.runners.values()],
         )
 
     def _look(self) -> None:
@@ -146,15 +146,15 @@ class Bastion:
     def _reconciler(self, runner: Runner) -> Reconciler:
         return Reconciler(
             runner=runner,
-            bucket=self.doors.bucket,
-            clock=self.doors.clock,
-            ids=self.doors.ids,
+            bucket=self.context.bucket,
+            clock=self.context.clock,
+            ids=self.context.ids,
             window=self.window,
             specs=self.specs,
             epoch=self.journal.epoch,
             desired=lambda: self.rows,
             now=self.time.now,
-            at_once=self.doors.tasks.map,
+            at_once=self.context.tasks.map,
             verify=lambda: self.beacon.look(self.journal.epoch),
         )
 
@@ -165,17 +165,17 @@ class Bastion:
 
     def tick(self) -> None:
         """Read, decide, append, act. Raises `LeadershipLost` if another bastion has taken over."""
-        began, now = self.doors.clock.monotonic(), self.time.now()
+        began, now = self.context.clock.monotonic(), self.time.now()
         self.journal.begin(now)
         self._collect(now)
-        if self.mail.backlog or self.chores.agenda.take("inbox", self.poll):
+        if self.requests.backlog or self.chores.due.take("inbox", self.poll):
             self._read_inbox(now)
         self._add_all(list(lifecycle.settle(self.journal.state, now)))
         lifecycle.lapse(self.journal.state, self._add, now)
         self._schedule(now)
         self._commit()
-        if (took := self.doors.clock.monotonic() - began) > LAG_S:
-            self.vitals.lag = began + took, took
+        if (took := self.context.clock.monotonic() - began) > LAG_S:
+            self.measurements.lag = began + took, took
         self.ticks += 1
         self.last_tick = now
         self._act()
@@ -188,7 +188,7 @@ class Bastion:
 
     def give_up(self, error: Exception) -> None:
         """Write that this bastion ended, and why: the journal is not what it wrote. Append nothing more."""
-        self.troubles.say("journal", error)
+        self.problems.say("journal", error)
         ended = self.status(self, "stopped")
         self.chores.end_log()
         self.chores.end_status(ended)
@@ -200,7 +200,7 @@ class Bastion:
         for end in self.tasks.finished():
             if isinstance(end, Failed) and isinstance(end.error, LeadershipLost | JournalEndLost):
                 raise end.error
-            self.troubles.ended(end)
+            self.problems.ended(end)
             if isinstance(end, Failed):
                 self._fail(end, now)
             else:
@@ -236,10 +236,10 @@ class Bastion:
                 assert_never(result)
 
     def _see(self, task: BackgroundTask[Any], seen: Sequence[observations.Sighting], now: datetime) -> None:
-        self.troubles.tell(
+        self.problems.tell(
             f"seen by {task}", [one.what for one in seen if isinstance(one, observations.UnreadableObject)]
         )
-        self.troubles.tell_each(f"stray of {task}", [one.what for one in seen if isinstance(one, observations.Stray)])
+        self.problems.tell_each(f"stray of {task}", [one.what for one in seen if isinstance(one, observations.Stray)])
         self._note(seen, now)
 
     def _correct(self, asked: ClockReading) -> None:
@@ -247,7 +247,7 @@ class Bastion:
         what = (
             f"the bastion's time is {words(off)} the store's, and it keeps its own: if the store's is right, restart it"
         )
-        self.troubles.tell("clock", [what] if off else [])
+        self.problems.tell("clock", [what] if off else [])
 
     def heed(self, reading: AdminFilesRead) -> None:
         """Put the admin's files in force, unless a later reading of them was faster."""
@@ -255,17 +255,17 @@ class Bastion:
             return
         self._files_at = reading.at
         for read in reading.files:
-            for event in admin_files.note(self.journal.state, read, self.doors.vet):
+            for event in admin_files.note(self.journal.state, read, self.context.vet):
                 self._add(event)
                 self.inputs = plan.inputs(self.journal.state)
 
     def _hear(self, heard: BeatsRead, now: datetime) -> None:
         state = self.journal.state
         # Remove only objects of attempts that are known to have ended: an unknown one may be a successor's, and alive.
-        self.mail.done |= {key: None for key, named in heard.keys.items() if self._has_ended(named[0])}
+        self.requests.done |= {key: None for key, named in heard.keys.items() if self._has_ended(named[0])}
         if (age := self.window.age_s()) > BEAT_S:  # a store that refuses our writes refuses workers' beats, too
             self._watch.doubt(age)
-        self.troubles.tell("facts", heard.refused)
+        self.problems.tell("facts", heard.refused)
         self._note([*heard.facts, *self._watch.judge(at_work(state), heard.beats, heard.at)], now)
         self._add_all(self._checkpoints.news(state, heard.facts, now))
 
@@ -278,13 +278,13 @@ class Bastion:
             self._add_all(observations.note(self.journal.state, seen, now))
 
     def _read_inbox(self, now: datetime) -> None:
-        mail = self.mail.fetch(self.journal.state)
-        if mail is None or (mail.letters and not self._read_files()):
+        inbox = self.requests.fetch(self.journal.state)
+        if inbox is None or (inbox.has_work and not self._read_files()):
             return
-        self.mail.judge(mail, self.journal.state, self.inputs, now, self._add)
-        self.troubles.tell("limits", list(self.mail.limited(self.journal.state, now, self.inputs).values()))
-        if mail.sorted.fresh and self.chores.agenda.take("forget", FORGET_S):
-            self._add_all(list(lifecycle.forget(self.journal.state, mail.sorted.names, now, mail.sorted.cut)))
+        self.requests.judge(inbox, self.journal.state, self.inputs, now, self._add)
+        self.problems.tell("limits", list(self.requests.limited(self.journal.state, now, self.inputs).values()))
+        if inbox.sorted.fresh and self.chores.due.take("forget", FORGET_S):
+            self._add_all(list(lifecycle.forget(self.journal.state, inbox.sorted.names, now, inbox.sorted.cut)))
 
     def _read_files(self) -> bool:
         """Read the admin's files. Return False if the store does not answer.
@@ -293,9 +293,9 @@ class Bastion:
         meets the new quota.
         """
         try:
-            self.heed(admin_files.read(self.doors.bucket, self.doors.clock))
+            self.heed(admin_files.read(self.context.bucket, self.context.clock))
         except BucketError as error:
-            self.troubles.say("files", error)
+            self.problems.say("files", error)
             return False
         return True
 
@@ -309,27 +309,27 @@ class Bastion:
     def _schedule(self, now: datetime) -> None:
         """Ask the policy, if anything changed or if time alone may change its answer."""
         if not self._replan and (self._plan_at is None or now < self._plan_at):
-            self.vitals.decided = self.doors.clock.monotonic()
+            self.measurements.decided = self.context.clock.monotonic()
             return
         state = self.journal.state
-        seats = AttemptPlacer(self.doors.runners, places(state, self.inputs.config), state.blind)
+        seats = AttemptPlacer(self.context.runners, places(state, self.inputs.config), state.blind)
         if seats.are_all_unreachable:
             self._replan, self._plan_at = True, None
             if not state.pending:
-                self.vitals.decided = self.doors.clock.monotonic()
+                self.measurements.decided = self.context.clock.monotonic()
             return  # all runners are unreachable: start nothing and stop nothing until one answers
         self._add_all(plan.dropped(state, self.inputs))
         answer = decision_record.decided(
-            state, replace(self.inputs, blind=seats.passed_over, rules=RULES), now, seats.of, self._lineup
+            state, replace(self.inputs, blind=seats.passed_over, rules=RULES), now, seats.of, self._pending
         )
         if answer.events or self.journal.dirty:  # an idle tick writes nothing
             self.journal.add(answer.marker)
         self._add_all(answer.events)
-        self.troubles.tell("seats", answer.complaints)
+        self.problems.tell("seats", answer.complaints)
         self._replan, self._plan_at = plan.unsettled(state, answer.events), answer.again
-        self.vitals.decided = self.doors.clock.monotonic()
-        if self.chores.agenda.take("overlooked", OVERLOOKED_S):
-            self.vitals.overlooked = self._lineup.overlooked(state, now)
+        self.measurements.decided = self.context.clock.monotonic()
+        if self.chores.due.take("overlooked", OVERLOOKED_S):
+            self.measurements.overlooked = self._pending.overlooked(state, now)
 
     def _add_all(self, events: Iterable[AnyEvent]) -> None:
         for event in events:
@@ -338,7 +338,7 @@ class Bastion:
     def _add(self, event: AnyEvent) -> bool:
         self._replan |= not isinstance(event, plan.INDIFFERENT)
         legal = self.journal.add(event)
-        self._lineup.note(self.journal.state, event)
+        self._pending.note(self.journal.state, event)
         if legal and isinstance(event, Submitted):
             self.specs.keep(event.job, event.spec)
         if legal:
@@ -364,8 +364,8 @@ class Bastion:
         self.show()
         self.chores.begin(TickSummary(rows=self.rows, state=self.journal.state, poll_s=self.poll))
         self.chores.retire(lambda: retirable(self.journal.state, self.last_tick))
-        if self.mail.done and self.chores.remove(list(self.mail.done)):
-            self.mail.done = {}
+        if self.requests.done and self.chores.remove(list(self.requests.done)):
+            self.requests.done = {}
 
     def counts(self) -> dict[str, int]:
         """Count the tasks of open jobs by their state. It is counted again only if the journal has grown."""
@@ -380,7 +380,7 @@ class Bastion:
 
     def idle_s(self) -> float:
         """Return the seconds until something is due."""
-        if self.mail.backlog:
+        if self.requests.backlog:
             return 0.0
         wakes = [self.poll, self.chores.next_s()]
         if self._plan_at is not None:

@@ -67,7 +67,7 @@ class ServiceView:
     now: the moment, by the time that decisions use.
     at: the same moment, by the monotonic clock.
     runners: names of the runners that are configured.
-    vitals: measurements of the last ticks.
+    measurements: measurements of the last ticks.
     due: the schedule must be computed again.
     tasks: running tasks, with the monotonic time at which each began.
     requests: keys of requests without an effect, with the monotonic time since when.
@@ -77,7 +77,7 @@ class ServiceView:
     now: datetime
     at: float
     runners: Collection[str]
-    vitals: TickMeasurements
+    measurements: TickMeasurements
     due: bool
     tasks: Mapping[BackgroundTask[Any], float] = field(default_factory=dict)
     requests: Mapping[str, float] = field(default_factory=dict)
@@ -129,20 +129,20 @@ class Watchdog:
 
 
 def _own(scene: ServiceView) -> Iterator[str]:
-    vitals, at = scene.vitals, scene.at
-    if scene.due and scene.state.pending and at - vitals.decided > UNDECIDED_S:
+    measurements, at = scene.measurements, scene.at
+    if scene.due and scene.state.pending and at - measurements.decided > UNDECIDED_S:
         waiting, first = len(scene.state.pending), next(iter(scene.state.pending))
         yield (
-            f"nothing has been decided for {_minutes(at - vitals.decided)}; {waiting} jobs wait, first {first}; "
+            f"nothing has been decided for {_minutes(at - measurements.decided)}; {waiting} jobs wait, first {first}; "
             "check that the runner answers, and see bastion logs"
         )
     for task, since in scene.tasks.items():
         if at - since > TASK_S.get(task.result, TASK_USUAL_S):
             yield f"the task '{task}' has not returned for {_minutes(at - since)}; restart the bastion: what runs goes on"
-    if vitals.lag is not None and at - vitals.lag[0] < LAG_SHOWN_S:
+    if measurements.lag is not None and at - measurements.lag[0] < LAG_SHOWN_S:
         yield (
-            f"a tick took {vitals.lag[1]:.0f} s, {_minutes(at - vitals.lag[0])} ago; check that the bastion's machine has "
-            "enough CPU and memory, and that the bucket is fast enough"
+            f"a tick took {measurements.lag[1]:.0f} s, {_minutes(at - measurements.lag[0])} ago; check that the bastion's "
+            "machine has enough CPU and memory, and that the bucket is fast enough"
         )
     stuck = {key: since for key, since in scene.requests.items() if at - since > REQUEST_S}
     if stuck:
@@ -154,7 +154,7 @@ def _own(scene: ServiceView) -> Iterator[str]:
 
 
 def _overlooked(scene: ServiceView) -> Iterator[str]:
-    if jobs := scene.vitals.overlooked:
+    if jobs := scene.measurements.overlooked:
         yield (
             f"{len(jobs)} jobs may start but are not considered, first {jobs[0]}; restart the bastion, and report this"
         )

@@ -18,7 +18,7 @@ from bastion.service import loop
 from ..common import shared_host
 from ..common.place import BastionPlace, place_of
 from ..hosting import where
-from ..hosting.loop_parts import doors, whose
+from ..hosting.loop_parts import service_context, whose
 from ..options.bastion import StartOptions
 from ..terminal.main import DONE, Call
 from ..terminal.signals import StopSignals
@@ -48,7 +48,7 @@ def run(call: Call[StartOptions]) -> int:
     stopping = StopSignals()
     stopping.watch()
     environ = {name: text for name, text in call.environ.items() if name not in bastion_unit.OF_THE_UNIT}
-    context = doors(place, config, environ)
+    context = service_context(place, config, environ)
     loop.wake_for(context, stopping.wait)
     bastion_unit.notify(call.environ, "READY=1")  # leading or standing by: for systemd both are up
     loop.run(context, me, stopping=stopping, poll_s=said.get("poll"), takeover=call.options.takeover)

@@ -27,7 +27,7 @@ from ..common.runner_contexts import ground
 SNAPSHOT_S = 600.0
 
 
-def doors(place: BastionPlace, config: Config, environ: Mapping[str, str]) -> ServiceContext:
+def service_context(place: BastionPlace, config: Config, environ: Mapping[str, str]) -> ServiceContext:
     """Return everything that the loop of this bastion needs. Raises as `runners` does."""
     made = runners(place, config, environ)
     births = [runner.context.birth for runner in made.values() if isinstance(runner, GoogleRunner)]

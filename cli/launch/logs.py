@@ -53,21 +53,21 @@ def show_log(
 
     Return the exit code of the job's end.
     """
-    doors = FollowContext(bucket=context.bucket, clock=context.clock, tasks=context.tasks, reader=context.reader())
+    following = FollowContext(bucket=context.bucket, clock=context.clock, tasks=context.tasks, reader=context.reader())
     screen = FollowOutput(lines=output.log, note=output.note)
     if found.count > 1 and found.task is None:
         # With `failed` nothing is followed: a failed task prints nothing more.
         if goes_on and not failed and _is_live(found, None):
-            code = array_logs.follow(doors, found, choice, screen)
+            code = array_logs.follow(following, found, choice, screen)
         else:
-            code = array_logs.snapshot(doors, found, choice, screen, failed=failed)
+            code = array_logs.snapshot(following, found, choice, screen, failed=failed)
         output.note(f"{found.id} is {standing(found, context.reader().look())}")
         return code
     if failed:
         raise UsageError(f"--failed needs an array; {found.name} is one task")
     task = one_task(found)
     show = follow if goes_on and _is_live(found, task) else snapshot
-    code = show(doors, found, task, choice, screen)
+    code = show(following, found, task, choice, screen)
     output.note(f"{found.id} is {standing(replace(found, task=task), context.reader().look())}")
     return code
 

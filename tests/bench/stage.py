@@ -94,4 +94,4 @@ def run_until(bastion: Bastion, condition: Callable[[], bool]) -> None:
         bastion.tick()
         if condition():
             return
-        bastion.doors.tasks.wait(bastion.idle_s())
+        bastion.context.tasks.wait(bastion.idle_s())

@@ -84,8 +84,8 @@ class Kind:
 def request(data: bytes) -> None:
     """As the inbox does, up to the event in the journal."""
     found: Request = parse(data)
-    letter = ReceivedRequest("inbox/alice/r.json", "alice", "r" * 32, found)
-    event = RequestHandler(folded(), OPEN).event(letter, all_read=True)
+    received = ReceivedRequest("inbox/alice/r.json", "alice", "r" * 32, found)
+    event = RequestHandler(folded(), OPEN).event(received, all_read=True)
     assert event is not None
     encode(event)
     apply(State(now=NOON), event, 0, 0)

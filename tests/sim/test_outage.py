@@ -37,7 +37,7 @@ class Cut(Stage):
 
     def bastion(self, pid: int) -> Bastion:
         found = super().bastion(pid)
-        runner = found.doors.runners["local"]
+        runner = found.context.runners["local"]
         assert isinstance(runner, SimRunner)
         runner._bucket_of, runner._pace = self.way, WorkerPace(spool_bytes=self.spool_bytes)
         return found
@@ -79,7 +79,7 @@ def test_an_hour_without_the_store_costs_no_job_anything(jobs: int, late_s: floa
         live = bastion.journal.state.live_attempts()
         assert [(attempt.number, attempt.state) for _, _, attempt in live] == [(0, AttemptState.RUNNING)] * jobs
         assert len(stage.hosts) == jobs
-        assert (bastion.journal.epoch, dict(bastion.troubles)) == (1, {})
+        assert (bastion.journal.epoch, dict(bastion.problems)) == (1, {})
         stage.go_on(bastion, LINES)
         assert {job.state for job in bastion.journal.state.jobs.values()} == {JobState.SUCCEEDED}
         assert len(stage.hosts) == jobs
@@ -95,7 +95,7 @@ def test_a_store_that_is_away_is_told_while_it_is() -> None:
         stage.go_on(bastion, 20)
         stage.cut(HOUR_S, 0.0)
         stage.go_on(bastion, 60)
-        assert bastion.troubles["inbox"] == "cut off"
+        assert bastion.problems["inbox"] == "cut off"
         assert bastion.window.may_act() is False
 
     play(story, Cut)

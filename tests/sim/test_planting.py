@@ -152,7 +152,7 @@ def test_what_does_not_run_is_no_planted_bug(tmp_path: Path) -> None:
 
 def test_a_crash_and_a_hang_are_told_as_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "HANG_S", 5.0)
-    begin = "        bucket, clock = self.doors.bucket, self.doors.clock\n"
+    begin = "        bucket, clock = self.context.bucket, self.context.clock\n"
     worker = "        self._add_looks_at_gpus()\n"
     crash = judge(
         planted("runners/worker/run.py", worker, "        raise ZeroDivisionError\n", tmp_path), Budget(seeds=[0])

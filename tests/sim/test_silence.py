@@ -66,10 +66,10 @@ def test_hosts_that_are_silent_for_more_than_an_hour_are_stopped_and_replaced_wh
         stage.silent(10 * FROZEN_MAX_S)
         stage.go_on(bastion, FROZEN_MAX_S - 60)
         assert stage.attempts(bastion) == [AttemptState.RUNNING]
-        bastion.doors.runners["local"].blind = True  # type: ignore[attr-defined]
+        bastion.context.runners["local"].blind = True  # type: ignore[attr-defined]
         stage.go_on(bastion, 600)
         assert stage.attempts(bastion) == [AttemptState.STOPPING], "nothing is free that is not known to be gone"
-        bastion.doors.runners["local"].blind = False  # type: ignore[attr-defined]
+        bastion.context.runners["local"].blind = False  # type: ignore[attr-defined]
         stage.go_on(bastion, 120)
         assert stage.attempts(bastion) == [AttemptState.ENDED, AttemptState.RUNNING]
         assert not any(stage.hosts[name].there for name in old)

@@ -62,7 +62,7 @@ class Stage:
         end = self.kernel.now + seconds
         while self.kernel.now < end:
             bastion.tick()
-            bastion.doors.tasks.wait(bastion.idle_s())
+            bastion.context.tasks.wait(bastion.idle_s())
 
 
 def _work(process: SimProcess) -> int:
@@ -102,7 +102,7 @@ def test_a_zombie_removes_nothing_of_attempts_that_it_does_not_know() -> None:
         facts = [key for key in stage.store.objects if key.startswith(layout.FACTS)]
         assert len(facts) == 2
         old._hear(old.chores.ear.listen(), old.time.now())
-        old.doors.bucket.delete(old.mail.done)
+        old.context.bucket.delete(old.requests.done)
         assert facts == [key for key in stage.store.objects if key.startswith(layout.FACTS)]
 
     play(story)

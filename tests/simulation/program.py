@@ -119,7 +119,7 @@ class Program(SimBastion):
         while True:
             loop.turn(bastion)
             self._scene.laws.rollback.works(self.epoch, self.pid, self._scene.kernel.now)
-            if "tick" in bastion.troubles and not self.older:
-                raise Fell(f"a tick of epoch {self.epoch} fell: {bastion.troubles['tick']}")
+            if "tick" in bastion.problems and not self.older:
+                raise Fell(f"a tick of epoch {self.epoch} fell: {bastion.problems['tick']}")
             self.compare()
-            bastion.doors.tasks.wait(bastion.idle_s())
+            bastion.context.tasks.wait(bastion.idle_s())

@@ -80,7 +80,7 @@ def _tick(pending: int) -> Row:
     time.sleep(bastion.poll)
     bastion.poll_s = 0.0  # from here on every tick looks into the inbox
     steady = typical(bastion.tick, 21)
-    bastion.doors.tasks.close()
+    bastion.context.tasks.close()
     what = f"one steady tick, {pending:,} jobs, {1000 * READ_S:.0f} ms a read and {1000 * WRITE_S:.0f} ms a write"
     return Row(what, steady, "s", 0.5, incumbent="77")
 

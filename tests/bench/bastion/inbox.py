@@ -68,8 +68,8 @@ def _drained(bucket: Bucket, fill: Callable[[], None], tasks: int) -> float:
     state = bastion.journal.state
     with lap() as taken:
         stage.run_until(
-            bastion, lambda: sum(job.count for job in state.jobs.values()) == tasks and not bastion.mail.backlog
+            bastion, lambda: sum(job.count for job in state.jobs.values()) == tasks and not bastion.requests.backlog
         )
     bastion.close()
-    bastion.doors.tasks.close()
+    bastion.context.tasks.close()
     return taken.seconds

@@ -70,7 +70,7 @@ class Process(SimBastion):
         while not self.stopping:
             bastion.tick()
             self.compare()
-            bastion.doors.tasks.wait(bastion.idle_s())
+            bastion.context.tasks.wait(bastion.idle_s())
         bastion.close()
 
 

@@ -144,7 +144,7 @@ def test_an_edit_below_a_snapshot_changes_no_state_and_no_order_and_the_walk_fin
     town.ticks(20)
     assert town.job(job).state is JobState.PROVISIONING
     assert not list(stored(town).list(layout.ATTEMPTS)), "the changed command is ordered of nobody"
-    assert any(f"journal object {seq} was changed" in text for text in town.bastion.troubles.values())
+    assert any(f"journal object {seq} was changed" in text for text in town.bastion.problems.values())
     assert f"journal object {seq} was changed" in walk(stored(town), one_by_one).problem
 
 

@@ -187,7 +187,7 @@ def test_another_day_begins_with_nothing_sent() -> None:
     assert dropped(town) == {"eve": 1}
     town.clock.now += 86_400
     town.ticks(1)
-    assert "limits" not in town.bastion.troubles
+    assert "limits" not in town.bastion.problems
 
 
 def test_what_was_dropped_and_cannot_be_removed_is_told_once() -> None:
@@ -318,7 +318,7 @@ def test_whatever_is_said_is_stored_in_two_kib() -> None:
     nasty = '\x00\udc80\\"é' * 5_000
     facts = Facts(phase="ended", machine=f"machine-{key}-0", cause=Cause.CODE, exit_code=1, message='\\"é' * 10_000)
     town.bucket.inner.write(layout.facts(key, 0), encode(facts))
-    town.bastion.troubles.say("somewhere", nasty)
+    town.bastion.problems.say("somewhere", nasty)
     town.bastion.journal.add(SightChanged(runner="local", why=nasty))
     town.bastion.journal.add(FileBroken(file="quota", version="9", problem=nasty))
     town.ticks(30)
@@ -341,9 +341,9 @@ def test_of_a_user_who_floods_the_inbox_no_more_is_listed_than_so_many(monkeypat
     stats = list(request_reader.listed(bucket))
     assert Counter(stat.key.split("/")[1] for stat in stats) == {"a": 3, "b": 11, "b-x": 2, "b0": 11, "c": 1}
     assert [verb for verb, _ in bucket.calls] == ["list"] * 3
-    mail = request_reader.sort(State(), stats, {})
-    assert mail.cut == {"b", "b0"}
-    assert mail.more, "so what asks for a job that is not known waits"
+    inbox = request_reader.sort(State(), stats, {})
+    assert inbox.cut == {"b", "b0"}
+    assert inbox.more, "so what asks for a job that is not known waits"
 
 
 def test_ids_of_a_user_of_whom_not_all_is_listed_are_not_forgotten() -> None:
@@ -355,10 +355,10 @@ def test_ids_of_a_user_of_whom_not_all_is_listed_are_not_forgotten() -> None:
 def test_no_more_bytes_are_read_in_a_tick_than_fit_and_users_take_turns() -> None:
     large = [Stat(layout.request("eve", f"{n:032}"), "1", REQUEST_BYTES_MAX, NOON) for n in range(1_000)]
     small = Stat(layout.request("zoe", "1"), "1", 10, NOON + timedelta(hours=1))
-    mail = request_reader.sort(State(), [*large, small], {})
-    assert sum(stat.size for stat in mail.read) <= request_reader.READ_BYTES_MAX + REQUEST_BYTES_MAX
-    assert small in mail.read
-    assert len(mail.later) == 1_001 - len(mail.read)
+    inbox = request_reader.sort(State(), [*large, small], {})
+    assert sum(stat.size for stat in inbox.read) <= request_reader.READ_BYTES_MAX + REQUEST_BYTES_MAX
+    assert small in inbox.read
+    assert len(inbox.later) == 1_001 - len(inbox.read)
 
 
 def test_what_is_too_large_to_be_read_takes_nothing_of_what_may_be_read() -> None:
@@ -380,7 +380,7 @@ def test_what_waits_for_others_takes_bounded_memory_and_is_refused_beyond() -> N
         lambda verb, key: fails(verb, key) if (verb, key) == ("read", other) else None  # so nobody knows all of it
     ] * 500
     town.ticks(1)
-    waiting = town.bastion.mail._waiting
-    assert 0 < sum(letter.size for letter in waiting.values()) <= WAITING_BYTES_MAX + REQUEST_BYTES_MAX
+    waiting = town.bastion.requests._waiting
+    assert 0 < sum(received.size for received in waiting.values()) <= WAITING_BYTES_MAX + REQUEST_BYTES_MAX
     assert len(refusals(town)) == number - len(waiting) > 0
     assert [type(event) for event in town.journal()].count(Submitted) == 1

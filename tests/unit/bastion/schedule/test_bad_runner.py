@@ -27,13 +27,13 @@ def test_a_job_of_which_the_runner_cannot_say_the_hosts_is_in_no_others_way(answ
     town.ticks(10)
     assert town.job(bad).state is JobState.PENDING
     assert town.job(other).state is JobState.PROVISIONING
-    assert bad in town.bastion.troubles["seats"]
+    assert bad in town.bastion.problems["seats"]
     differences = {one.difference for one in replayed(State(), objects(town.bucket.inner, 0), 10**9)}
     assert differences == {DecisionDifference.NONE}
     town.runner.workers = good  # type: ignore[method-assign]
     town.ticks(70)
     assert town.job(bad).state is JobState.PROVISIONING
-    assert "seats" not in town.bastion.troubles
+    assert "seats" not in town.bastion.problems
 
 
 def test_what_a_runner_cannot_do_for_one_attempt_is_in_no_others_way() -> None:
@@ -49,7 +49,7 @@ def test_what_a_runner_cannot_do_for_one_attempt_is_in_no_others_way() -> None:
     town.runner.create = create  # type: ignore[method-assign]
     town.ticks(3)
     assert ("create", AttemptKey(second, 0, 0)) in town.runner.calls
-    assert "ZeroDivisionError" in town.bastion.troubles["seen by runner local"]
+    assert "ZeroDivisionError" in town.bastion.problems["seen by runner local"]
 
 
 def test_a_runner_that_falls_over_its_capacity_keeps_no_bastion_from_its_start() -> None:

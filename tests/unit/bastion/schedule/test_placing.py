@@ -226,7 +226,7 @@ def test_who_loses_its_runner_says_so_and_is_in_nobodys_way() -> None:
     town.cancels(large)
     town.ticks(20)
     assert (town.job(stray).state, town.job(other).state) == (JobState.PENDING, JobState.PROVISIONING)
-    said = town.bastion.troubles["seats"]
+    said = town.bastion.problems["seats"]
     assert f"{stray} may start but cannot be placed; hold it with launch hold" in said
     assert "none of the configured runners (tpu, gce) has cpu and v4" in said
 

@@ -43,9 +43,9 @@ def read(user: str, owner: int | None, data: bytes, authors: RequestAuthors = AU
     here, key = Owned(owner), layout.request(user, ID)
     here.inner.create(key, data)
     bucket: Bucket = here  # type: ignore[assignment]  # only read
-    letter = request_reader.read(bucket, Stat(key, "1", len(data), NOON), authors=authors)
-    assert letter is not None
-    return letter
+    received = request_reader.read(bucket, Stat(key, "1", len(data), NOON), authors=authors)
+    assert received is not None
+    return received
 
 
 def text(request: Request) -> bytes:
@@ -67,29 +67,29 @@ def text(request: Request) -> bytes:
 )
 def test_who_writes_is_who_asks(user: str, owner: int | None, believed: bool) -> None:
     authors = replace(AUTHORS, name_of=lambda number: NAMES.get(number, "somebody"))
-    letter = read(user, owner, text(Cancel(job="train-00000000")), authors)
-    assert (letter.request is not None) is believed
+    received = read(user, owner, text(Cancel(job="train-00000000")), authors)
+    assert (received.request is not None) is believed
     if not believed:
-        assert letter.user == NAMES.get(owner or 0, "somebody")
-        assert letter.problem == (
-            f"the request names the user {user}, but {letter.user} wrote it; only root may act for others"
+        assert received.user == NAMES.get(owner or 0, "somebody")
+        assert received.problem == (
+            f"the request names the user {user}, but {received.user} wrote it; only root may act for others"
         )
 
 
 def test_of_a_forged_request_nothing_is_repeated() -> None:
-    letter = read("alice", 1002, b'{"kind":"the password of alice"}')
-    assert "password" not in letter.problem
+    received = read("alice", 1002, b'{"kind":"the password of alice"}')
+    assert "password" not in received.problem
 
 
 @pytest.mark.parametrize(("owner", "whose"), [(1002, "bob"), (1001, "alice"), (None, "alice")])
 def test_of_a_request_that_is_too_large_the_writer_is_asked_first(owner: int | None, whose: str) -> None:
     """Whoever makes the inbox of a newcomer would have them refused, and their bytes of the day used up."""
     size = REQUEST_BYTES_MAX + 1
-    letter = read("alice", owner, b"x" * size)
-    assert (letter.user, letter.size, letter.request) == (whose, size, None)
+    received = read("alice", owner, b"x" * size)
+    assert (received.user, received.size, received.request) == (whose, size, None)
     large = f"the request has {size} bytes; at most {REQUEST_BYTES_MAX} are allowed"
-    assert letter.problem.startswith("the request names the user alice" if whose == "bob" else large)
-    assert (letter.job is None) is (whose == "bob"), "it is shown as a job of its own user only"
+    assert received.problem.startswith("the request names the user alice" if whose == "bob" else large)
+    assert (received.job is None) is (whose == "bob"), "it is shown as a job of its own user only"
 
 
 def test_jobs_of_others_run_where_somebody_said_as_whom() -> None:
@@ -102,6 +102,6 @@ def test_jobs_of_others_run_where_somebody_said_as_whom() -> None:
 
 def test_a_job_needs_an_account_where_jobs_run_as_who_submits_them() -> None:
     job = text(Submit(spec=spec(user="carol")))
-    letter = read("carol", 0, job, replace(AUTHORS, as_submitter=True))
-    assert letter.problem.startswith("each job runs as its user, and this machine has no account carol")
-    assert letter.job is not None
+    received = read("carol", 0, job, replace(AUTHORS, as_submitter=True))
+    assert received.problem.startswith("each job runs as its user, and this machine has no account carol")
+    assert received.job is not None

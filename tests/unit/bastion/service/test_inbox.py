@@ -55,7 +55,7 @@ def stat(user: str, number: int, at: float = 0.0) -> Stat:
     return Stat(layout.request(user, f"{number:032}"), "1", 10, NOON + timedelta(seconds=at))
 
 
-def letter(request: Request, user: str = "alice", request_id: str = "r" * 32) -> ReceivedRequest:
+def received(request: Request, user: str = "alice", request_id: str = "r" * 32) -> ReceivedRequest:
     return ReceivedRequest(layout.request(user, request_id), user, request_id, request)
 
 
@@ -71,16 +71,16 @@ def judged(
 
 def test_one_of_many_users_is_not_hidden_by_a_flood() -> None:
     listing = [stat("aaron", number) for number in range(5_000)] + [stat("zoe", 0, at=99)]
-    mail = sort(State(), listing, {})
-    assert len(mail.read) == READS_MAX
-    assert len(mail.later) == 5_001 - READS_MAX
-    assert listing[-1] in mail.read
+    inbox = sort(State(), listing, {})
+    assert len(inbox.read) == READS_MAX
+    assert len(inbox.later) == 5_001 - READS_MAX
+    assert listing[-1] in inbox.read
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.integers(1, 1500), min_size=1))
 def test_each_user_gets_an_equal_part_while_there_is_more_than_can_be_read(numbers: dict[str, int]) -> None:
-    mail = sort(State(), [stat(user, n) for user, number in numbers.items() for n in range(number)], {})
-    read = {user: sum(found.key.startswith(f"inbox/{user}/") for found in mail.read) for user in numbers}
+    inbox = sort(State(), [stat(user, n) for user, number in numbers.items() for n in range(number)], {})
+    read = {user: sum(found.key.startswith(f"inbox/{user}/") for found in inbox.read) for user in numbers}
     assert sum(read.values()) == min(READS_MAX, sum(numbers.values()))
     short = [user for user in numbers if read[user] < numbers[user]]
     for user in short:
@@ -96,10 +96,10 @@ def test_the_oldest_are_read_first_by_the_clock_of_the_store() -> None:
 
 def test_what_is_known_is_to_be_removed_and_not_read() -> None:
     state = folded(RequestRejected(request=f"a/{0:032}", user="a", reason="why"))
-    mail = sort(state, [stat("a", 0), stat("a", 1)], {})
-    assert mail.known == (stat("a", 0).key,)
-    assert [found.key for found in mail.read] == [stat("a", 1).key]
-    assert mail.names == {f"a/{0:032}", f"a/{1:032}"}
+    inbox = sort(state, [stat("a", 0), stat("a", 1)], {})
+    assert inbox.known == (stat("a", 0).key,)
+    assert [found.key for found in inbox.read] == [stat("a", 1).key]
+    assert inbox.names == {f"a/{0:032}", f"a/{1:032}"}
 
 
 def test_an_id_that_another_user_took_is_no_known_request() -> None:
@@ -108,10 +108,10 @@ def test_an_id_that_another_user_took_is_no_known_request() -> None:
 
 
 def test_what_waits_for_others_is_not_read_again() -> None:
-    found = letter(Cancel(job="j-1"))
-    mail = sort(State(), [Stat(found.key, "1", 10, NOON), stat("a", 1)], {found.key: found})
-    assert mail.kept == (found,)
-    assert [other.key for other in mail.read] == [stat("a", 1).key]
+    found = received(Cancel(job="j-1"))
+    inbox = sort(State(), [Stat(found.key, "1", 10, NOON), stat("a", 1)], {found.key: found})
+    assert inbox.kept == (found,)
+    assert [other.key for other in inbox.read] == [stat("a", 1).key]
     assert sort(State(), [stat("a", 1)], {found.key: found}).kept == (), "it was removed"
 
 
@@ -164,7 +164,7 @@ def test_a_request_that_is_gone_is_none_and_a_store_that_fails_is_an_error() -> 
 
 
 def test_a_good_submit_becomes_a_job() -> None:
-    event = judged(letter(Submit(spec=spec())))
+    event = judged(received(Submit(spec=spec())))
     assert event == Submitted(request="alice/" + "r" * 32, job="j-rrrrrrrr", spec=spec())
 
 
@@ -174,14 +174,14 @@ def test_what_waited_for_long_keeps_the_time_of_its_request_and_not_one_that_som
 ) -> None:
     state = folded()
     state.now = NOON
-    asked = replace(letter(Submit(spec=spec())), stored=NOON - timedelta(seconds=waited_s))
+    asked = replace(received(Submit(spec=spec())), stored=NOON - timedelta(seconds=waited_s))
     at = judged(asked, state).at
     assert at == (None if kept_s is None else NOON - timedelta(seconds=kept_s))
 
 
 def _rejected(wanted: JobSpec, *before: AnyEvent, quota: Quota | None = QUOTA, user: str = "alice") -> AnyEvent:
     state = folded(CapacityChanged(runner="local", resources={"v4": 8}), *before)
-    event: AnyEvent = judged(letter(Submit(spec=wanted), user), state, DecisionInputs(quota=quota, config=Config()))
+    event: AnyEvent = judged(received(Submit(spec=wanted), user), state, DecisionInputs(quota=quota, config=Config()))
     return event
 
 
@@ -210,7 +210,7 @@ def test_the_user_is_the_path_whatever_the_spec_says() -> None:
 def test_a_job_id_is_never_given_twice() -> None:
     one = _rejected(spec(project="red", resources={"v4": 1}))
     assert isinstance(one, Submitted)
-    other = letter(Submit(spec=spec(project="red", resources={"v4": 1})), request_id="r" * 8 + "s" * 24)
+    other = received(Submit(spec=spec(project="red", resources={"v4": 1})), request_id="r" * 8 + "s" * 24)
     event = judged(other, folded(one))
     assert isinstance(event, RequestRejected)
     assert "already" in event.reason
@@ -221,7 +221,7 @@ def test_nothing_is_said_of_a_quota_that_is_not_known() -> None:
 
 
 def test_a_pool_that_nobody_has_reported_refuses_nobody() -> None:
-    event = judged(letter(Submit(spec=spec(resources={"v4": 10**6}))), State(now=NOON))
+    event = judged(received(Submit(spec=spec(resources={"v4": 10**6}))), State(now=NOON))
     assert isinstance(event, Submitted)
 
 
@@ -231,7 +231,7 @@ JOB = Submitted(request="alice/x", job="j-1", spec=spec(count=3))
 @pytest.mark.parametrize("user", ["alice", "root"])
 @pytest.mark.parametrize("task", [None, 0, 2])
 def test_owners_and_admins_cancel(user: str, task: int | None) -> None:
-    event = judged(letter(Cancel(job="j-1", task=task), user), folded(JOB))
+    event = judged(received(Cancel(job="j-1", task=task), user), folded(JOB))
     assert event == CancelRequested(request=f"{user}/{'r' * 32}", user=user, job="j-1", task=task)
 
 
@@ -245,7 +245,7 @@ def test_owners_and_admins_cancel(user: str, task: int | None) -> None:
     ],
 )
 def test_a_cancel_that_has_no_effect_says_why(cancel: Cancel, user: str, reason: str) -> None:
-    event = judged(letter(cancel, user), folded(JOB))
+    event = judged(received(cancel, user), folded(JOB))
     assert isinstance(event, RequestRejected)
     assert reason in event.reason
     assert event.job == cancel.job
@@ -253,19 +253,19 @@ def test_a_cancel_that_has_no_effect_says_why(cancel: Cancel, user: str, reason:
 
 def test_the_longest_job_id_is_named_in_full() -> None:
     long = f"{'n' * 63}-{'r' * 8}"
-    event = judged(letter(Cancel(job=long)))
+    event = judged(received(Cancel(job=long)))
     assert event.reason == f"there is no job {long}"
 
 
 def test_a_cancel_of_an_unknown_job_waits_until_all_others_are_read() -> None:
-    cancel = letter(Cancel(job="j-1"))
+    cancel = received(Cancel(job="j-1"))
     assert judged(cancel, all_read=False) is None
     assert isinstance(judged(cancel, folded(JOB), all_read=False), CancelRequested)
     assert isinstance(judged(cancel, all_read=True), RequestRejected)
 
 
 def test_a_request_that_comes_twice_has_one_effect() -> None:
-    found = letter(Submit(spec=spec()))
+    found = received(Submit(spec=spec()))
     state = folded(judged(found))
     assert judged(found, state) is None
 
@@ -278,12 +278,12 @@ def read_of(*found: ReceivedRequest | Exception, kept: tuple[ReceivedRequest, ..
         else stat("alice", 500 + number, at=number)
         for number, one in enumerate(found)
     ]
-    mail = SortedRequests(read=tuple(stats), later=(), known=(), names=frozenset(), kept=kept)
-    return in_order(mail, found)
+    inbox = SortedRequests(read=tuple(stats), later=(), known=(), names=frozenset(), kept=kept)
+    return in_order(inbox, found)
 
 
 def stored(request: Request | None, number: int, user: str = "alice") -> ReceivedRequest:
-    """A letter that was stored this many seconds after noon."""
+    """A received that was stored this many seconds after noon."""
     request_id = f"{number:03}"
     return ReceivedRequest(
         layout.request(user, request_id), user, request_id, request, "", NOON + timedelta(seconds=number)

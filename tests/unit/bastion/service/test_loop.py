@@ -105,12 +105,12 @@ def test_a_tick_that_falls_is_shown_and_the_next_one_works() -> None:
     town.clock.now += 10
     good, town.bucket.list = town.bucket.list, breaks  # type: ignore[method-assign, assignment]
     turn(town.bastion)
-    assert "tick" in town.bastion.troubles
+    assert "tick" in town.bastion.problems
     assert any("ZeroDivisionError" in problem for problem in town.status().problems)
     town.bucket.list = good  # type: ignore[method-assign]
     job = town.submits()
     turn(town.bastion)
-    assert "tick" not in town.bastion.troubles
+    assert "tick" not in town.bastion.problems
     assert town.job(job)
 
 
@@ -149,7 +149,7 @@ def test_a_start_waits_for_a_store_that_does_not_answer() -> None:
 
 def test_problems_name_files_and_troubles() -> None:
     town = Town((layout.QUOTA, "broken"), (layout.CONFIG, "poll = 'x'"))
-    town.bastion.troubles["inbox"] = "away"
+    town.bastion.problems["inbox"] = "away"
     quota, settings, inbox = loop.problems(town.bastion)
     assert quota.startswith("project-quotas/project-quotas.config cannot be used, nothing starts: ")
     assert settings.startswith("config.toml cannot be used, ")

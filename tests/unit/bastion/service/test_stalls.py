@@ -27,7 +27,7 @@ def submitted(job: str, **fields: Any) -> Submitted:
 
 def seen(state: State, after_s: float = 0.0, watchman: Watchdog | None = None, **more: Any) -> list[str]:
     """What a watchman says of this state so many seconds after noon."""
-    usual = {"runners": ["local"], "vitals": TickMeasurements(decided=after_s), "due": False}
+    usual = {"runners": ["local"], "measurements": TickMeasurements(decided=after_s), "due": False}
     scene = ServiceView(state=state, now=NOON + timedelta(seconds=after_s), at=after_s, **{**usual, **more})
     return (watchman or Watchdog()).stalls(scene)
 
@@ -137,7 +137,7 @@ def test_a_snapshot_that_fails_again_and_again_is_named_until_it_is_made() -> No
         made.append(True)
         raise OSError("no room")
 
-    doors = town.bastion.doors
+    doors = town.bastion.context
     good = doors.snapshot
     object.__setattr__(doors, "snapshot", fail)
     for _ in range(70):
@@ -152,10 +152,10 @@ def test_a_snapshot_that_fails_again_and_again_is_named_until_it_is_made() -> No
 
 
 def test_a_slow_tick_is_named_for_a_while() -> None:
-    vitals = TickMeasurements(decided=0, lag=(100.0, 42.0))
-    (line,) = seen(State(), 160, vitals=vitals)
+    measurements = TickMeasurements(decided=0, lag=(100.0, 42.0))
+    (line,) = seen(State(), 160, measurements=measurements)
     assert line.startswith("a tick took 42 s, 1 min ago")
-    assert seen(State(), 100 + watchdog.LAG_SHOWN_S, vitals=vitals) == []
+    assert seen(State(), 100 + watchdog.LAG_SHOWN_S, measurements=measurements) == []
 
 
 def test_a_tick_measures_itself() -> None:
@@ -171,8 +171,8 @@ def test_a_tick_measures_itself() -> None:
 
     town.bucket.read = slow  # type: ignore[method-assign]
     town.bastion.tick()
-    assert town.bastion.vitals.lag is not None
-    assert town.bastion.vitals.lag[1] == 40
+    assert town.bastion.measurements.lag is not None
+    assert town.bastion.measurements.lag[1] == 40
 
 
 def test_a_request_that_cannot_be_read_is_named() -> None:
@@ -192,11 +192,11 @@ def test_a_job_that_the_schedule_does_not_know_is_named_and_there_is_none() -> N
     town.submits(resources={"v4": 8})
     waiting = [town.submits(resources={"v4": 8}) for _ in range(3)]
     town.ticks(2)
-    lineup, state = town.bastion._lineup, town.bastion.journal.state
+    lineup, state = town.bastion._pending, town.bastion.journal.state
     assert lineup.overlooked(state, NOON) == ()
     lineup._index.wait_no_more(waiting[1])
     assert lineup.overlooked(state, NOON) == (waiting[1],)
-    (line,) = seen(state, vitals=TickMeasurements(decided=0, overlooked=lineup.overlooked(state, NOON)))
+    (line,) = seen(state, measurements=TickMeasurements(decided=0, overlooked=lineup.overlooked(state, NOON)))
     assert line.startswith(f"1 jobs may start but are not considered, first {waiting[1]}; ")
 
 

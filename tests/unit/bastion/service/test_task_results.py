@@ -80,9 +80,9 @@ def collects(town: Town, ended: BackgroundTask[Any], result: object) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_tick_has_a_case_for_each_kind_of_result(kind: type[Any]) -> None:
     town = Town()
-    town.bastion.troubles.say(str(task(kind)), "what was wrong before")
+    town.bastion.problems.say(str(task(kind)), "what was wrong before")
     collects(town, task(kind), SAMPLES[kind])
-    assert str(task(kind)) not in town.bastion.troubles
+    assert str(task(kind)) not in town.bastion.problems
 
 
 def test_a_result_without_a_case_is_not_passed_over() -> None:
@@ -104,7 +104,7 @@ def test_each_kind_of_task_has_a_name_of_its_own_for_people() -> None:
 def test_a_task_that_fails_is_a_problem_at_its_name_and_says_of_a_runner_only_if_it_asked_one(kind: type[Any]) -> None:
     town = Town()
     collects(town, task(kind), BucketError("away"))
-    assert town.bastion.troubles[str(task(kind))] == "away"
+    assert town.bastion.problems[str(task(kind))] == "away"
     assert (SightChanged(runner="local", why="away") in town.journal()) == (kind is RunnerSeen)
 
 
@@ -112,10 +112,10 @@ def test_only_a_failed_reading_of_the_clock_is_repeated_before_it_is_due() -> No
     town = Town()
     chores = town.bastion.chores
     for kind in KINDS:
-        chores.agenda.take(task(kind), 300)
+        chores.due.take(task(kind), 300)
         chores.note_failure(task(kind))
     town.clock.now += CLOCK_AGAIN_S
-    assert [kind for kind in KINDS if chores.agenda.take(task(kind), 300)] == [ClockReading]
+    assert [kind for kind in KINDS if chores.due.take(task(kind), 300)] == [ClockReading]
 
 
 @pytest.mark.parametrize("kind", KINDS)

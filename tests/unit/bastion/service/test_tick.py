@@ -135,13 +135,13 @@ def test_thousands_of_cancels_of_unknown_jobs_hold_up_nobody() -> None:
     for number in range(READS_MAX + 500):
         town.cancels(f"unknown-{number}")
     town.ticks(1)
-    assert town.bastion.mail.backlog
+    assert town.bastion.requests.backlog
     assert town.bastion.idle_s() == 0
     job = town.submits()
     town.ticks(2)
     assert town.job(job)
     town.ticks(2)
-    assert not town.bastion.mail.backlog
+    assert not town.bastion.requests.backlog
     assert town.inbox() == []
     told = kinds(town).count(RequestRejected)
     dropped = [event.count for event in town.journal() if isinstance(event, RequestsDropped)]
@@ -162,7 +162,7 @@ def test_a_long_listing_is_worked_off_before_the_next_but_who_comes_meanwhile_wa
     town.ticks(1, every=RELIST_S)
     assert town.bucket.calls.count(("list", layout.INBOX)) == 2
     assert town.job(job)
-    assert town.bastion.mail.backlog
+    assert town.bastion.requests.backlog
     town.ticks(4, every=0.0)
     assert town.inbox() == []
 
@@ -181,7 +181,7 @@ def test_what_cannot_be_read_of_a_long_listing_is_tried_again_before_all_of_it_c
 
     town.bucket.faults = [refuse] * (READS_MAX + 50)
     town.ticks(1)
-    assert town.bastion.mail.backlog
+    assert town.bastion.requests.backlog
     town.ticks(1, every=0.0)
     assert early in town.inbox()
     town.bucket.faults = []
@@ -204,13 +204,13 @@ def test_what_was_read_and_waits_is_not_read_again() -> None:
     town.ticks(3)
     assert reads.count(cancel) == 1
     assert reads.count(blocked) == 3
-    assert "denied" in town.bastion.troubles["inbox"]
+    assert "denied" in town.bastion.problems["inbox"]
     assert town.inbox() == sorted([cancel, blocked]), "a cancel of an unknown job waits for the failed read"
     town.bucket.faults = []
     town.ticks(2)
     assert town.job(other)
     assert town.inbox() == []
-    assert "inbox" not in town.bastion.troubles
+    assert "inbox" not in town.bastion.problems
 
 
 def test_reads_that_all_fail_do_not_spin() -> None:
@@ -276,7 +276,7 @@ def test_a_blind_runner_gets_no_starts_until_it_answers() -> None:
     town.ticks(2)
     town.runner.blind = True
     town.ticks(15)
-    assert "runner local" in town.bastion.troubles
+    assert "runner local" in town.bastion.problems
     job = town.submits()
     town.ticks(600)
     assert town.job(job).state is S.PENDING
@@ -288,7 +288,7 @@ def test_a_blind_runner_gets_no_starts_until_it_answers() -> None:
     town.runner.blind = False
     town.ticks(15)
     assert town.job(job).state is S.PROVISIONING
-    assert "runner local" not in town.bastion.troubles
+    assert "runner local" not in town.bastion.problems
     assert town.bastion.journal.state.blind == {}
 
 
@@ -300,12 +300,12 @@ def test_an_unreadable_claim_is_told_while_it_lies_there_and_forgotten_after() -
     town.runner.has("m", key)
     town.bucket.inner.create(layout.claim(key, 0), b"rubbish")
     town.ticks(3)
-    assert "claims" in town.bastion.troubles["seen by runner local"]
+    assert "claims" in town.bastion.problems["seen by runner local"]
     town.ticks(6)
     assert any("claims" in problem for problem in town.status().problems)
     town.bucket.inner.delete([layout.claim(key, 0)])
     town.ticks(3)
-    assert "seen by runner local" not in town.bastion.troubles
+    assert "seen by runner local" not in town.bastion.problems
 
 
 def test_what_cannot_start_does_not_wake_the_runner() -> None:
