@@ -17,7 +17,7 @@ from ..terminal.main import Call
 from . import installed_runners
 from .bundler_settings import BundlerSettings, named
 from .place import BastionPlace, known_place_of
-from .runner_contexts import ground
+from .runner_contexts import runner_context
 
 _IMAGES = frozenset({"docker", "artifactregistry", "cloudbuild"})
 _DIGEST = "DIGEST"  # stands for the digest, which is known only after the build
@@ -35,7 +35,7 @@ def preview(call: Call[Options], job: str, spec: JobSpec, settings: BundlerSetti
         if name not in installed_runners.installed():
             return
         text = installed_runners.maker(name).preview(
-            ground(place, config, call.environ, name), _first(job, spec, settings)
+            runner_context(place, config, call.environ, name), _first(job, spec, settings)
         )
     except BastionError as error:
         call.output.note(f"the request to the runner cannot be shown: {error}")

@@ -21,7 +21,7 @@ from bastion.stores.routed import url_of
 from .place import BastionPlace
 
 
-def ground(place: BastionPlace, config: Config, environ: Mapping[str, str], name: str) -> RunnerContext:
+def runner_context(place: BastionPlace, config: Config, environ: Mapping[str, str], name: str) -> RunnerContext:
     """Return the context of the runner of this name."""
     ids = RandomIds()
     return RunnerContext(

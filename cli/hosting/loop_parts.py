@@ -22,7 +22,7 @@ from bastion.service.maintenance import ServiceContext
 
 from ..common import installed_runners, shared_host
 from ..common.place import BastionPlace
-from ..common.runner_contexts import ground
+from ..common.runner_contexts import runner_context
 
 SNAPSHOT_S = 600.0
 
@@ -55,7 +55,10 @@ def runners(place: BastionPlace, config: Config, environ: Mapping[str, str]) -> 
     """
     if wrong := list(installed_runners.faults(config)):
         raise UsageError("; ".join(wrong))
-    return {name: installed_runners.maker(name).make(ground(place, config, environ, name)) for name in config.runners}
+    return {
+        name: installed_runners.maker(name).make(runner_context(place, config, environ, name))
+        for name in config.runners
+    }
 
 
 def whose(config: Config) -> dict[str, str]:

@@ -20,7 +20,7 @@ from bastion.runners.kubernetes.fleet import KUBERNETES
 from bastion.runners.kubernetes.runner import KubernetesRunner
 
 from ..common.place import BastionPlace, stored
-from ..common.runner_contexts import ground
+from ..common.runner_contexts import runner_context
 from ..terminal.flags import Options
 from ..terminal.main import Call
 from . import google_host, where
@@ -42,9 +42,9 @@ def fleet_of(place: BastionPlace, config: Config, environ: Mapping[str, str], te
     fleet: list[TpuRunner | GceRunner | KubernetesRunner] = []
     for name in config.runners:
         if name in makers:
-            fleet.append(makers[name].make(ground(place, config, environ, name), google))
+            fleet.append(makers[name].make(runner_context(place, config, environ, name), google))
         elif name == KubernetesRunner.name:
-            fleet.append(KUBERNETES.make(ground(place, config, environ, name), tell))
+            fleet.append(KUBERNETES.make(runner_context(place, config, environ, name), tell))
     return fleet
 
 

@@ -14,7 +14,7 @@ from bastion.launcher.read.job_lookup import find
 from bastion.launcher.submit import build
 from bastion.launcher.submit.credentials import warnings
 from bastion.launcher.submit.provenance import provenance, session
-from bastion.launcher.submit.sending import check, doubts, ground, send
+from bastion.launcher.submit.sending import check, doubts, send, submit_context
 from bastion.launcher.submit.spec_file import Fields
 from bastion.launcher.submit.start_after import when
 from bastion.model import layout
@@ -119,12 +119,12 @@ def checked_spec(
     call: Call[RequestOptions], context: CommandContext, fields: Fields, request_id: str, source: str, *, home: str
 ) -> JobSpec:
     """Return the checked spec, still without its bundle: nothing is written before the checks have passed."""
-    known = ground(context.bucket, context.settings)
+    known = submit_context(context.bucket, context.settings)
     spec = build.build(
         {**fields, "after": after_of(context, fields["after"])},
         gpus=call.options.gpus,
         quota=known.quota,
-        capacity=known.pool,
+        capacity=known.capacity,
         request_id=request_id,
         home=home,
         bundle=BundleRef(),
@@ -141,7 +141,7 @@ def checked_spec(
     check_user(context.settings, spec.user)
     for text in doubts(spec, known):
         call.output.note(f"warning: {text}")
-    if call.options.gpus is None and (hint := build.gpu_hint(spec, known.pool)):
+    if call.options.gpus is None and (hint := build.gpu_hint(spec, known.capacity)):
         call.output.note(hint)
     return spec
 

@@ -64,7 +64,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "BASTION_ATTEMPT": "Number of this attempt, from 0",
     "BASTION_RESTART_REASON": "Why this attempt is made: `first`, `failure`, `preempted`, `node_lost` or `user`",
     "BASTION_LAST_STEP": "The last step that an attempt before reported; absent if none did",
-    "BASTION_TIER": "Tier of the pool that it runs on, from 0",
+    "BASTION_TIER": "Tier that it runs in, from 0; 0 is the best",
     "BASTION_BUNDLE": "Digest of its code, or the commit",
     "BASTION_MACHINE": "The machine, by the backend's own id",
     "BASTION_DEVICES": "GPUs of this process, as `CUDA_VISIBLE_DEVICES` has them",
@@ -123,7 +123,7 @@ LEFT_OUT: Mapping[str, str] = {
         "A worker has one process, so these are `BASTION_WORKER_INDEX` and `BASTION_WORKER_COUNT`"
     ),
     "`BASTION_NODE`": "It is `BASTION_MACHINE`",
-    "`BASTION_POOL`": "A bastion has one pool; its parts are told by `BASTION_TIER`",
+    "`BASTION_POOL`": "A bastion has one fleet; its tiers are told by `BASTION_TIER`",
     "`TPU_VISIBLE_CHIPS`": "A worker has all chips of its host",
     "`ROCR_VISIBLE_DEVICES`, `ASCEND_RT_VISIBLE_DEVICES`": (
         "Workers divide GPUs of NVIDIA only; of others, a process finds what the machine has"

@@ -50,12 +50,12 @@ class SubmitContext:
     limited: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def pool(self) -> Resources:
+    def capacity(self) -> Resources:
         """The capacity of all tiers together, as far as it is reported."""
         return total(self.tiers or ())
 
 
-def ground(bucket: Bucket, config: Config) -> SubmitContext:
+def submit_context(bucket: Bucket, config: Config) -> SubmitContext:
     """Read the quota file and the bastion's status. Takes two reads.
 
     If the quota file is broken or missing, the journal is read, too. Raises `BastionError` if the file is broken and no
@@ -70,18 +70,18 @@ def ground(bucket: Bucket, config: Config) -> SubmitContext:
     return SubmitContext(quota, tiers, _places(status, config), limited)
 
 
-def check(spec: JobSpec, ground: SubmitContext) -> None:
+def check(spec: JobSpec, context: SubmitContext) -> None:
     """Check the job as the bastion would. Raises `SpecError` with every reason for a refusal."""
-    sides = None if ground.tiers is None else [ground.pool]
-    wrong = complaints(spec, ground.quota, sides, ground.places.faults if ground.places else None)
-    wrong += filter(None, [ground.limited.get(spec.user)])
+    partitions = None if context.tiers is None else [context.capacity]
+    wrong = complaints(spec, context.quota, partitions, context.places.faults if context.places else None)
+    wrong += filter(None, [context.limited.get(spec.user)])
     if wrong:
         raise SpecError("; ".join(wrong))
 
 
-def doubts(spec: JobSpec, ground: SubmitContext) -> list[str]:
+def doubts(spec: JobSpec, context: SubmitContext) -> list[str]:
     """List what the bastion would accept, but the user may not intend."""
-    return [] if ground.tiers is None else list(hopeless(spec, [ground.pool]))
+    return [] if context.tiers is None else list(hopeless(spec, [context.capacity]))
 
 
 def send(bucket: Bucket, *, user: str, request_id: str, request: Request) -> None:

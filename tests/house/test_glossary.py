@@ -65,7 +65,6 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "bastion/stores": "a pool of threads",
         "cli/common/bundler_settings.py": "a worker pool of Cloud Build",
         "launcher/explain/waiting.py": "a key of JSON",
-        "launcher/submit": "the capacity, until its names change",
         "runners/google/images/cloud_build.py": "a worker pool of Cloud Build",
         "runners/kubernetes/replica_pods.py": "a node pool of GKE",
     },

@@ -106,7 +106,7 @@ class User:
     def _check(self, spec: JobSpec) -> None:
         """What `launch` checks before it writes; whatever it finds, this user submits."""
         try:
-            sending.check(spec, sending.ground(self.bucket, parse(self._scene.config)))
+            sending.check(spec, sending.submit_context(self.bucket, parse(self._scene.config)))
         except BastionError:
             self._scene.trace.seen["not checked"] += 1
 

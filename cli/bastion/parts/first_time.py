@@ -14,7 +14,7 @@ from bastion.platform.local_paths import data_folder
 
 from ...common import installed_runners
 from ...common.place import BastionPlace, load_profiles, profiles_for_all, profiles_path_for_all, setting_of
-from ...common.runner_contexts import ground
+from ...common.runner_contexts import runner_context
 from ...common.shared_host import FOLDER
 from ...options.bastion import CreateOptions
 from ...terminal.main import Call
@@ -99,7 +99,7 @@ def check_engine(call: Call[CreateOptions], place: BastionPlace) -> None:
         return
     if wrong := list(installed_runners.faults(place.settings)):
         raise UsageError("; ".join(wrong))
-    runner = installed_runners.maker(engine).make(ground(place, place.settings, call.environ, engine))
+    runner = installed_runners.maker(engine).make(runner_context(place, place.settings, call.environ, engine))
     try:
         with call.output.progress(f"asking {engine}"):
             runner.list()

@@ -92,7 +92,7 @@ class Users:
         self._stage.specs[job] = spec
 
         def run(bucket: Bucket) -> None:
-            sending.check(spec, sending.ground(bucket, parse(CONFIG)))
+            sending.check(spec, sending.submit_context(bucket, parse(CONFIG)))
             sending.send(bucket, user=user, request_id=request, request=Submit(spec=spec))
 
         self.command(f"submit {name}", run)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 import msgspec
 import pytest
 
-from bastion.launcher.submit.sending import check, ground
+from bastion.launcher.submit.sending import check, submit_context
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BastionError, SpecError
@@ -32,7 +32,7 @@ def test_a_quota_file_that_was_deleted_leaves_the_last_good_one_in_force() -> No
     world.happens(FileChanged(file="quota", version="1", text=QUOTA))
     world.happens(FileBroken(file="quota", version="", problem="it was deleted"))
     world.bucket.write(layout.STATUS, encode(msgspec.structs.replace(status(world.clock.wall()), quota=True)))
-    known = ground(world.bucket, Config())
+    known = submit_context(world.bucket, Config())
     assert not known.quota.is_open
     with pytest.raises(SpecError, match="mallory belongs to no project"):
         check(spec(user="mallory", project="red"), known)
@@ -43,21 +43,21 @@ def test_where_no_file_ever_was_everybody_may_use_everything(seen: bool) -> None
     world = World()
     if seen:
         world.ticks()
-    assert ground(world.bucket, Config()).quota.is_open
+    assert submit_context(world.bucket, Config()).quota.is_open
 
 
 def test_a_broken_file_that_never_was_good_admits_nobody() -> None:
     world = World()
     world.bucket.write(layout.QUOTA, b"no toml")
     with pytest.raises(BastionError, match="quota file cannot be used"):
-        ground(world.bucket, Config())
+        submit_context(world.bucket, Config())
 
 
 def test_who_sent_too_much_is_told_before_anything_is_written() -> None:
     world = World()
     said = msgspec.structs.replace(status(world.clock.wall()), limited={"alice": "alice has sent too much"})
     world.bucket.write(layout.STATUS, encode(said))
-    known = ground(world.bucket, Config())
+    known = submit_context(world.bucket, Config())
     with pytest.raises(SpecError, match="alice has sent too much"):
         check(spec(), known)
     check(spec(user="bob"), known)
@@ -86,7 +86,7 @@ def test_what_no_vm_has_is_refused_once_all_runners_are_known_and_gce_would_have
     world = World()
     alive = status(world.clock.wall(), capacity={"h100": 64})
     world.bucket.write(layout.STATUS, encode(msgspec.structs.replace(alive, offers=said)))
-    known = ground(world.bucket, Config(runners=runners))
+    known = submit_context(world.bucket, Config(runners=runners))
     check(spec(resources={"h100": 16}), known)
     with answer:
         check(spec(resources={"h100": 12}), known)
