@@ -35,16 +35,16 @@ _OneEvent = list[AnyEvent]
 readable(_OneEvent)
 
 
-def read(bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Gaps) -> Iterator[JournalObject]:
+def read(bucket: Bucket, numbers: Sequence[int], at_once: Map, gaps: Gaps) -> Iterator[JournalObject]:
     """Yield the journal objects of these numbers, one read each. Of a damaged one, what is left is given.
 
     Raises `BucketError`, `NewerVersion`.
     """
-    return (record for record, _ in _linked(bucket, numbers, at_once, holes))
+    return (record for record, _ in _linked(bucket, numbers, at_once, gaps))
 
 
 def _linked(
-    bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Gaps, known: str = "", *, chained: bool = False
+    bucket: Bucket, numbers: Sequence[int], at_once: Map, gaps: Gaps, known: str = "", *, chained: bool = False
 ) -> Iterator[tuple[JournalObject, str]]:
     """Yield the objects, each with its digest. An object that was changed counts as a gap, too.
 
@@ -59,41 +59,41 @@ def _linked(
             record, problem, head = found
             if record and last == number - 1 and (broken := broken_link(number, record.prev, known, chained=chained)):
                 # A digest that does not fit blames the object before; a missing one blames this object.
-                holes.met(number - 1 if record.prev else number, broken)
+                gaps.met(number - 1 if record.prev else number, broken)
             if record:
-                holes.passed(record.now)
+                gaps.passed(record.now)
             if problem:
-                holes.met(number, problem)
+                gaps.met(number, problem)
             if record:
                 yield record, head
             last, known, chained = number, head, chained or bool(record and record.prev)
 
 
-def load(bucket: Bucket, at_once: Map, holes: Gaps) -> State:
+def load(bucket: Bucket, at_once: Map, gaps: Gaps) -> State:
     """Return the state now, as far as it can be read.
 
     Raises `RecordError` if nothing of it can be read; `BucketError`, `NewerVersion`.
     """
     state = recover.newest_snapshot(bucket) or State()
     if state.now:
-        holes.passed(state.now)
-    catch_up(bucket, state, at_once, holes)
-    if holes.found and state.now is None:
-        raise RecordError(holes.found[0].problem)
+        gaps.passed(state.now)
+    catch_up(bucket, state, at_once, gaps)
+    if gaps.found and state.now is None:
+        raise RecordError(gaps.found[0].problem)
     return state
 
 
-def catch_up(bucket: Bucket, state: State, at_once: Map, holes: Gaps) -> None:
+def catch_up(bucket: Bucket, state: State, at_once: Map, gaps: Gaps) -> None:
     """Fold the journal objects after the state. After a gap, events that do not fit are left out."""
-    fold_on(bucket, state, recover.end(bucket, state.seq), at_once, holes)
+    fold_on(bucket, state, recover.end(bucket, state.seq), at_once, gaps)
 
 
-def fold_on(bucket: Bucket, state: State, end: int, at_once: Map, holes: Gaps) -> None:
+def fold_on(bucket: Bucket, state: State, end: int, at_once: Map, gaps: Gaps) -> None:
     """Fold the journal objects from the state up to below `end`. After a gap, events that do not fit are left out."""
     numbers = range(state.seq, end)
-    for record, head in _linked(bucket, numbers, at_once, holes, state.head, chained=state.chained):
+    for record, head in _linked(bucket, numbers, at_once, gaps, state.head, chained=state.chained):
         state.seq = record.seq  # skips a gap, which `fold` would refuse
-        fold(state, record, head, lenient=bool(holes.found))
+        fold(state, record, head, lenient=bool(gaps.found))
     state.seq = end
 
 
@@ -152,12 +152,12 @@ def numbers_of(state: State, job: Job) -> list[int]:
     return sorted({job.seq, *range(job.seq, state.indexed), *job.later})
 
 
-def spec_of(bucket: Bucket, job: Job, at_once: Map, holes: Gaps) -> JobSpec | None:
+def spec_of(bucket: Bucket, job: Job, at_once: Map, gaps: Gaps) -> JobSpec | None:
     """Return the spec of a job as it is in force; None if the job was rejected, or its spec lies in a gap."""
     places = [(job.seq, job.index), *([(job.renewed.seq, job.renewed.index)] if job.renewed else [])]
     events = {
         (record.seq, index): event
-        for record in read(bucket, sorted({seq for seq, _ in places}), at_once, holes)
+        for record in read(bucket, sorted({seq for seq, _ in places}), at_once, gaps)
         for index, event in enumerate(record.events)
         if (record.seq, index) in places
     }

@@ -200,14 +200,14 @@ class LostTail:
 
 def survey(bucket: Bucket, at_once: Map) -> LostTail:
     """Look at everything and return what is lost. Raises `BucketError`, `NewerVersion`."""
-    known, holes = gather(bucket, ALL, ALL), Gaps()
+    known, gaps = gather(bucket, ALL, ALL), Gaps()
     try:
-        state = journal_reader.load(bucket, at_once, holes)
+        state = journal_reader.load(bucket, at_once, gaps)
     except NewerVersion:
         raise
     except RecordError:  # nothing of it can be read
         state = State()
-    problems = (*(hole.problem for hole in holes.found), *_ahead(bucket, state, known))
+    problems = (*(hole.problem for hole in gaps.found), *_ahead(bucket, state, known))
     orders = unknown(bucket, state, known.orders, at_once)
     claims = unknown(bucket, state, known.claims, at_once) if problems or orders else []
     status = known.status

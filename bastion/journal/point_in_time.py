@@ -40,17 +40,17 @@ def number_at(bucket: Bucket, moment: datetime, at_once: Map) -> int:
     return journal_reader.number_at(bucket, State(seq=end(bucket)), moment, at_once)
 
 
-def state_below(bucket: Bucket, number: int, at_once: Map, holes: Gaps, note: Callable[[str], None]) -> State:
+def state_below(bucket: Bucket, number: int, at_once: Map, gaps: Gaps, note: Callable[[str], None]) -> State:
     """Return the fold of all journal objects below this number, as far as they can be read.
 
     `note` is called with a text if that takes long. Raises `BucketError`, `NewerVersion`.
     """
     state = recover.newest_snapshot(bucket, upto=number) or State()
     if state.now:
-        holes.passed(state.now)
+        gaps.passed(state.now)
     if number - state.seq > LONG:
         note(f"reading {number - state.seq:,} journal objects: no snapshot below number {number:,} is closer")
-    journal_reader.fold_on(bucket, state, number, at_once, holes)
+    journal_reader.fold_on(bucket, state, number, at_once, gaps)
     return state
 
 

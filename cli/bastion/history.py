@@ -23,20 +23,20 @@ def run(call: Call[HistoryOptions]) -> int:
     context, [project] = context_of(call), call.words
     since = moment(call.options.since, context.clock.wall())
     view = context.reader().look()
-    holes = Gaps(list(view.holes))
+    gaps = Gaps(list(view.gaps))
     with call.output.progress("reading the journal"):
-        found = list(project_history(context.bucket, context.tasks, view.state, project, since, holes))
+        found = list(project_history(context.bucket, context.tasks, view.state, project, since, gaps))
     if not found:
         _check(project, view)
     if call.output.json:
         bastion = {"name": context.bastion, "last_tick_age_s": tick_age_s(view.status, view.now)}
         shown = {"schema": 1, "project": project, "since": rfc3339(since), "events": [entry.row() for entry in found]}
-        call.output.data({**shown, "bastion": bastion, **gap_rows(holes.found)})
+        call.output.data({**shown, "bastion": bastion, **gap_rows(gaps.found)})
         return DONE
     heads, *lines = table(HEADS, [entry.cells() for entry in found], width=call.output.width)
     lines = [call.output.bold(heads), *lines] if found else [f"nothing happened to {project} since {rfc3339(since)}"]
     foot = f"bastion {context.bastion}: {sign_of_life(view)}."
-    call.output.say("\n".join([*lines, *gap_lines(holes.found), foot]))
+    call.output.say("\n".join([*lines, *gap_lines(gaps.found), foot]))
     return DONE
 
 

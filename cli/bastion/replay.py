@@ -44,10 +44,10 @@ def run(call: Call[ReplayOptions]) -> int:
 def _take(
     call: Call[ReplayOptions], context: CommandContext, first: int, last: int, end: int, report: ReplayReport
 ) -> None:
-    holes = Gaps()
-    state = point_in_time.state_below(context.bucket, first, context.tasks.map, holes, call.output.note)
-    if holes.found:
-        raise RecordError(f"the inputs of these decisions cannot be read: {holes.found[0].problem}")
+    gaps = Gaps()
+    state = point_in_time.state_below(context.bucket, first, context.tasks.map, gaps, call.output.note)
+    if gaps.found:
+        raise RecordError(f"the inputs of these decisions cannot be read: {gaps.found[0].problem}")
     for each in replayed(state, recover.objects(context.bucket, first, context.tasks.map, below=end), last):
         report.take(each, state)
 

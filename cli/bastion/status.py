@@ -43,11 +43,11 @@ def run(call: Call[Options]) -> int:
     if call.output.json:
         call.output.data({**shown, "lodging": hosting})
         return DONE
-    holes = Gaps()
-    state = journal_reader.load(place.bucket, ThreadTasks().map, holes)
+    gaps = Gaps()
+    state = journal_reader.load(place.bucket, ThreadTasks().map, gaps)
     uses = usage(state, plan.inputs(state).quota or Quota.open())
     lines = page(shown, place.bucket.url, accounts(status), hosting)
-    call.output.say("\n".join([*lines, *usage_table(uses), *gap_lines([*holes.found, *lost_end(state, status)])]))
+    call.output.say("\n".join([*lines, *usage_table(uses), *gap_lines([*gaps.found, *lost_end(state, status)])]))
     return DONE
 
 

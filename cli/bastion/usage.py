@@ -37,7 +37,7 @@ class UsageFound:
     ledger: the closed ledger of the window.
     lines: the entries, the largest first.
     total: the whole fleet, as one line.
-    holes: the gaps in the journal.
+    gaps: the gaps in the journal.
     bastion: the bastion's name, and the age of its last tick in seconds.
     """
 
@@ -45,7 +45,7 @@ class UsageFound:
     ledger: Ledger
     lines: Sequence[LedgerLine]
     total: LedgerLine
-    holes: Sequence[Gap]
+    gaps: Sequence[Gap]
     bastion: Mapping[str, Any]
 
 
@@ -59,24 +59,24 @@ def run(call: Call[UsageOptions]) -> int:
     if form == JSON:
         call.output.data(_json(found))
     elif form == CSV:
-        for line in gap_lines(found.holes):
+        for line in gap_lines(found.gaps):
             call.output.note(line)
         call.output.csv(list(csv_rows(found.lines, found.by)))
     else:
-        foot = [*gap_lines(found.holes), *_later(found.ledger), _foot(found.ledger.window, found.bastion)]
+        foot = [*gap_lines(found.gaps), *_later(found.ledger), _foot(found.ledger.window, found.bastion)]
         call.output.say("\n".join([*_table(call.output, found), *foot]))
     return DONE
 
 
 def _found(call: Call[UsageOptions]) -> UsageFound:
-    by, now, holes = _by(call.options.by), SystemClock().wall(), Gaps()
+    by, now, gaps = _by(call.options.by), SystemClock().wall(), Gaps()
     window, place = _window(call, now), known_place_of(call)
     with call.output.progress("reading the journal"):
-        ledger = read_ledger(place.bucket, window, _of(by, call.options.label), ThreadTasks().map, holes)
+        ledger = read_ledger(place.bucket, window, _of(by, call.options.label), ThreadTasks().map, gaps)
     lines = entry_lines(ledger, by)
     bastion = {"name": place.name, "last_tick_age_s": tick_age_s(place.status(), now)}
     total = total_line(ledger, lines)
-    return UsageFound(by=by, ledger=ledger, lines=lines, total=total, holes=holes.found, bastion=bastion)
+    return UsageFound(by=by, ledger=ledger, lines=lines, total=total, gaps=gaps.found, bastion=bastion)
 
 
 def _json(found: UsageFound) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _json(found: UsageFound) -> dict[str, Any]:
         "total": found.total.row(),
         "found_out_later": hours(found.ledger.later),
         "bastion": found.bastion,
-        **gap_rows(found.holes),
+        **gap_rows(found.gaps),
     }
 
 
@@ -198,18 +198,18 @@ def _of_kind(ledger: Ledger, lines: Sequence[LedgerLine], kind: str, by: str) ->
         )
 
 
-def read_ledger(bucket: Bucket, window: Window, of: Of, at_once: Map, holes: Gaps) -> Ledger:
+def read_ledger(bucket: Bucket, window: Window, of: Of, at_once: Map, gaps: Gaps) -> Ledger:
     """Return the closed ledger of a window; `of` as in `Ledger`. Raises `BucketError`, `NewerVersion`.
 
     It reads the journal once, up to the window's end, with a few objects in memory at a time. Objects that cannot be
-    read are left out and listed in `holes`.
+    read are left out and listed in `gaps`.
     """
     state = recover.newest_snapshot(bucket, upto=point_in_time.number_at(bucket, window.since, at_once))
     begin, end = state.seq if state else 0, point_in_time.end(bucket)
     ledger = Ledger(window, of, state)
     last = journal_reader.time_of(bucket, end - 1) if end else None
     ledger.closes = last is None or last >= window.until
-    for record in journal_reader.read(bucket, range(begin, end), at_once, holes):
+    for record in journal_reader.read(bucket, range(begin, end), at_once, gaps):
         if not ledger.take(record):
             break
     ledger.close()

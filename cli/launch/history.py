@@ -20,15 +20,15 @@ def run(call: Call[TaskOptions]) -> int:
     context = context_of(call)
     view = context.reader().look()
     found = job_of(call, context, view)
-    holes = Gaps(list(view.holes))
-    events = list(history(records(context.bucket, context.tasks, view, found, holes), found.id, found.task))
+    gaps = Gaps(list(view.gaps))
+    events = list(history(records(context.bucket, context.tasks, view, found, gaps), found.id, found.task))
     if call.output.json:
         bastion = {"name": context.bastion, "last_tick_age_s": tick_age_s(view.status, view.now)}
         rows = [event.row() for event in events]
-        call.output.data({"schema": 1, "id": found.id, "events": rows, "bastion": bastion, **gap_rows(holes.found)})
+        call.output.data({"schema": 1, "id": found.id, "events": rows, "bastion": bastion, **gap_rows(gaps.found)})
         return DONE
     heads, *lines = table(HEADS, [event.cells() for event in events], width=call.output.width)
     lines += [] if found.job else [f"{found.id} is {not_read_yet(view.status, view.now)}"]
     foot = f"bastion {context.bastion}: {sign_of_life(view)}."
-    call.output.say("\n".join([call.output.bold(heads), *lines, *gap_lines(holes.found), foot]))
+    call.output.say("\n".join([call.output.bold(heads), *lines, *gap_lines(gaps.found), foot]))
     return DONE

@@ -109,10 +109,10 @@ def _provisioning(call: Call[LogsOptions], context: CommandContext, found: Found
     These are the events of the journal, then the lines of the bastion's own log that name the job.
     """
     if found.job:
-        holes = Gaps(list(view.holes))
-        told = records(context.bucket, context.tasks, view, found, holes)
+        gaps = Gaps(list(view.gaps))
+        told = records(context.bucket, context.tasks, view, found, gaps)
         call.output.log([event.line() for event in history(told, found.id, found.task)])
-        call.output.log(gap_lines(holes.found))
+        call.output.log(gap_lines(gaps.found))
         for lines in bastion_lines(context.bucket, context.tasks, found.id, since=found.job.submitted):
             call.output.log(lines)
     call.output.note(f"{found.id} is {standing(found, view)}")

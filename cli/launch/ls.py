@@ -125,7 +125,7 @@ def text(shown: QueueView, asked: TableOptions, output: Output) -> str:
 
 def page(shown: QueueView, asked: TableOptions, width: int | None) -> tuple[list[str], list[str]]:
     """Return the table, empty without jobs, and its footer."""
-    notes = [*gap_lines(shown.view.holes), footer(shown, asked.bastion)]
+    notes = [*gap_lines(shown.view.gaps), footer(shown, asked.bastion)]
     foot = [line for note in notes for line in wrap(note, width or sys.maxsize)]
     if not shown.jobs:
         return [], foot
@@ -137,7 +137,7 @@ def page(shown: QueueView, asked: TableOptions, width: int | None) -> tuple[list
 def _json(shown: QueueView, bastion: str) -> dict[str, object]:
     age = tick_age_s(shown.view.status, shown.view.now)
     seen = {"name": bastion, "last_tick_age_s": age}
-    return {"schema": 1, "jobs": shown.rows(), "bastion": seen, **gap_rows(shown.view.holes)}
+    return {"schema": 1, "jobs": shown.rows(), "bastion": seen, **gap_rows(shown.view.gaps)}
 
 
 def interval(seconds: float | None) -> float | None:

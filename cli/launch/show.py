@@ -25,15 +25,15 @@ def run(call: Call[Options]) -> int:
     view = context.reader().look()
     found = job_of(call, context, view)
     row = QueueView(view, (), derived(view)).row(found.known)
-    holes = Gaps(list(view.holes))
-    spec = stored_spec(context.bucket, context.tasks, found, holes)
+    gaps = Gaps(list(view.gaps))
+    spec = stored_spec(context.bucket, context.tasks, found, gaps)
     seen = gpus(context.bucket, context.tasks, found.job, found.task) if found.job else []
     shown = {"schema": 1, **row, "spec": written_out(spec) if spec else None}
     if call.output.json:
-        call.output.data({**shown, "gpus": [gpu.row() for gpu in seen], **gap_rows(holes.found)})
+        call.output.data({**shown, "gpus": [gpu.row() for gpu in seen], **gap_rows(gaps.found)})
     else:
         lines = [*_page(shown), *(["gpus"] if seen else []), *(f"  {plain(gpu.line())}" for gpu in seen)]
-        call.output.say("\n".join([*lines, *gap_lines(holes.found)]))
+        call.output.say("\n".join([*lines, *gap_lines(gaps.found)]))
     return DONE
 
 

@@ -45,7 +45,7 @@ class WhyFound:
     account: the explanation; None for a job that is not in the state.
     gpus: the GPUs that it uses now.
     events: its events, the oldest first.
-    holes: the gaps in the journal.
+    gaps: the gaps in the journal.
     """
 
     view: View
@@ -54,7 +54,7 @@ class WhyFound:
     account: Explanation | None
     gpus: list[GpuLine]
     events: list[HistoryEntry]
-    holes: Gaps
+    gaps: Gaps
 
 
 def run(call: Call[WhyOptions]) -> int:
@@ -68,24 +68,24 @@ def run(call: Call[WhyOptions]) -> int:
         shown = {"schema": 1, "job": why.row, **(why.account.row() if why.account else {}), "events": events}
         shown["gpus"] = [gpu.row() for gpu in why.gpus]
         bastion = {"name": context.bastion, "last_tick_age_s": age}
-        call.output.data({**shown, "at": rfc3339(at), "bastion": bastion, **gap_rows(why.holes.found)})
+        call.output.data({**shown, "at": rfc3339(at), "bastion": bastion, **gap_rows(why.gaps.found)})
     else:
         told = f"as known at {rfc3339(at)}" if at else sign_of_life(why.view)
         foot = f"bastion {context.bastion}: {told}."
-        call.output.say("\n".join([*_page(why), *gap_lines(why.holes.found), foot]))
+        call.output.say("\n".join([*_page(why), *gap_lines(why.gaps.found), foot]))
     return DONE
 
 
 def _find_out(call: Call[WhyOptions], context: CommandContext, at: datetime | None) -> WhyFound:
     view, found = _seen(call, context, at)
-    holes = Gaps(list(view.holes))
-    told = records(context.bucket, context.tasks, view, found, holes, most=OBJECTS_MAX)
+    gaps = Gaps(list(view.gaps))
+    told = records(context.bucket, context.tasks, view, found, gaps, most=OBJECTS_MAX)
     events = list(history(told, found.id, found.task))
     job = found.job
     ahead = prospects(view, job) if job is not None else Prospects()
     row = QueueView(view, (), ahead.reasons).row(found.known)
     if job is None:
-        return WhyFound(view=view, found=found, row=row, account=None, gpus=[], events=events, holes=holes)
+        return WhyFound(view=view, found=found, row=row, account=None, gpus=[], events=events, gaps=gaps)
     facts = None if at else facts_of(context.bucket, context.tasks, job, found.task)
     return WhyFound(
         view=view,
@@ -94,7 +94,7 @@ def _find_out(call: Call[WhyOptions], context: CommandContext, at: datetime | No
         account=_account(context, view, found, ahead, facts),
         gpus=gpus_in(facts or []),
         events=events,
-        holes=holes,
+        gaps=gaps,
     )
 
 

@@ -91,7 +91,7 @@ def board(view: View, asked: BoardOptions, bastion: Mapping[str, Any]) -> UsageB
     return UsageBoard(
         asked=asked,
         bastion=bastion,
-        problems=(*bastion["problems"], *gap_lines(view.holes), *filter(None, [why_paused(view.state)])),
+        problems=(*bastion["problems"], *gap_lines(view.gaps), *filter(None, [why_paused(view.state)])),
         counts=Counter(state(known).value for known in live),
         uses=tuple((use, capacity.get(use.kind, 0)) for use in uses),
         ids=tuple(known.id for known in shown.jobs),

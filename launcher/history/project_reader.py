@@ -19,7 +19,7 @@ MARKS_BEFORE = 16
 
 
 def project_history(
-    bucket: Bucket, tasks: Tasks, state: State, project: str, since: datetime, holes: Gaps
+    bucket: Bucket, tasks: Tasks, state: State, project: str, since: datetime, gaps: Gaps
 ) -> Iterator[ProjectEntry]:
     """Yield an entry for each event of the project's jobs, and each change of its share, since then.
 
@@ -31,10 +31,10 @@ def project_history(
     jobs = {job.id: job for job in state.jobs.values() if job.project == project}
     marks = [number for what in ("quota", "capacity") for number in state.marks.get(what, ())]
     known = [number for job in jobs.values() for number in (job.seq, *job.later)]
-    book = ProjectHistory(project, jobs, _facts(bucket, tasks, state, first, holes))
+    book = ProjectHistory(project, jobs, _facts(bucket, tasks, state, first, gaps))
     met: dict[str, Job | None] = {**state.jobs}
     for record in journal_reader.read(
-        bucket, sorted({*full, *(number for number in known + marks if number >= first)}), tasks.map, holes
+        bucket, sorted({*full, *(number for number in known + marks if number >= first)}), tasks.map, gaps
     ):
         if record.seq in full:
             jobs |= {job.id: job for job in _newly_met(bucket, tasks, record, met) if job.project == project}
@@ -63,14 +63,14 @@ def _newly_met(bucket: Bucket, tasks: Tasks, record: JournalObject, met: dict[st
     return [job for job in found if job]
 
 
-def _facts(bucket: Bucket, tasks: Tasks, state: State, first: int, holes: Gaps) -> State:
+def _facts(bucket: Bucket, tasks: Tasks, state: State, first: int, gaps: Gaps) -> State:
     """Return quota, settings and capacity as they were before this number, as far as they can be read."""
     marks = {what: state.marks.get(what, ()) for what in ("quota", "config", "capacity")}
     if all(number < first for numbers in marks.values() for number in numbers):
         return State(files={**state.files}, capacity={**state.capacity}, offers={**state.offers})
     facts = State()
     before = sorted({n for numbers in marks.values() for n in [n for n in numbers if n < first][-MARKS_BEFORE:]})
-    for record in journal_reader.read(bucket, before, tasks.map, holes):
+    for record in journal_reader.read(bucket, before, tasks.map, gaps):
         for event in record.events:
             if isinstance(event, FileChanged | CapacityChanged):
                 apply(facts, event, record.seq, 0)

@@ -32,11 +32,11 @@ def as_of_view(bucket: Bucket, tasks: Tasks, moment: datetime, now: datetime, no
         first = journal_reader.time_of(bucket, 0)
         begins = f"begins at {rfc3339(first)}; use a later time" if first else "is empty"
         raise BastionError(f"nothing is known of {rfc3339(moment)}: the journal {begins}")
-    holes = Gaps()
-    state = point_in_time.state_below(bucket, number, tasks.map, holes, note)
+    gaps = Gaps()
+    state = point_in_time.state_below(bucket, number, tasks.map, gaps, note)
     if state.now is None:
-        raise RecordError(holes.found[0].problem)
-    return View(state=state, unread=(), status=None, now=moment, holes=tuple(holes.found))
+        raise RecordError(gaps.found[0].problem)
+    return View(state=state, unread=(), status=None, now=moment, gaps=tuple(gaps.found))
 
 
 def job_then(

@@ -358,12 +358,12 @@ def _attempt(job: Job, task: int, attempt: Attempt) -> Row:
     }
 
 
-def gap_lines(holes: Iterable[Gap]) -> list[str]:
+def gap_lines(gaps: Iterable[Gap]) -> list[str]:
     """Return one line for each gap: what cannot be read, and the time of the events that may be missing."""
-    return [f"{_what_is_missing(hole)}; events {_when_written(hole)} may be missing" for hole in holes]
+    return [f"{_what_is_missing(hole)}; events {_when_written(hole)} may be missing" for hole in gaps]
 
 
-def gap_rows(holes: Iterable[Gap]) -> dict[str, list[Row]]:
+def gap_rows(gaps: Iterable[Gap]) -> dict[str, list[Row]]:
     """Return `{"holes": [...]}` for scripts, or nothing if there are no gaps."""
     found = [
         {
@@ -373,7 +373,7 @@ def gap_rows(holes: Iterable[Gap]) -> dict[str, list[Row]]:
             "after": rfc3339(hole.after),
             "before": rfc3339(hole.before),
         }
-        for hole in holes
+        for hole in gaps
     ]
     return {"holes": found} if found else {}
 

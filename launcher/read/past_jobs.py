@@ -27,13 +27,13 @@ def look_up(word: str, view: View, bucket: Bucket, tasks: Tasks, *, task: int | 
 
 
 def records(
-    bucket: Bucket, tasks: Tasks, view: View, found: FoundJob, holes: Gaps, *, most: int | None = None
+    bucket: Bucket, tasks: Tasks, view: View, found: FoundJob, gaps: Gaps, *, most: int | None = None
 ) -> Iterator[JournalObject]:
     """Yield the journal objects with the events of a job, one read each.
 
-    With `most`, yield at most that many: the first one and the newest ones. Objects that cannot be read go to `holes`.
+    With `most`, yield at most that many: the first one and the newest ones. Objects that cannot be read go to `gaps`.
     """
     numbers = journal_reader.numbers_of(view.state, found.job) if found.job else []
     if most is not None and len(numbers) > most:
         numbers = [numbers[0], *numbers[-most + 1 :]]
-    return journal_reader.read(bucket, numbers, tasks.map, holes)
+    return journal_reader.read(bucket, numbers, tasks.map, gaps)

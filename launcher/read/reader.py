@@ -57,7 +57,7 @@ class BastionReader:
             unread=tuple(self._unread(state)),
             status=self._status,
             now=self._clock.wall(),
-            holes=(*self._holes.found, *lost_end(state, self._status)),
+            gaps=(*self._holes.found, *lost_end(state, self._status)),
         )
 
     def _grown(self) -> State:

@@ -14,22 +14,22 @@ from .job_lookup import FoundJob
 from .view import UnreadJob
 
 
-def stored_spec(bucket: Bucket, tasks: Tasks, found: FoundJob, holes: Gaps) -> JobSpec | None:
+def stored_spec(bucket: Bucket, tasks: Tasks, found: FoundJob, gaps: Gaps) -> JobSpec | None:
     """Return the spec of a job as it is in force.
 
     None if the job was rejected, as its spec is not stored, or if the spec lies in a gap of the journal.
     """
     if found.unread:
         return found.unread.spec
-    return journal_reader.spec_of(bucket, found.job, tasks.map, holes) if found.job else None
+    return journal_reader.spec_of(bucket, found.job, tasks.map, gaps) if found.job else None
 
 
 def needed_spec(bucket: Bucket, tasks: Tasks, found: FoundJob) -> JobSpec:
     """Return the spec as `stored_spec` does. Raises `RecordError` if there is none."""
-    holes = Gaps()
-    spec = stored_spec(bucket, tasks, found, holes)
+    gaps = Gaps()
+    spec = stored_spec(bucket, tasks, found, gaps)
     if spec is None:
-        why = holes.found[0].problem if holes.found else "it was rejected, and its spec was not kept"
+        why = gaps.found[0].problem if gaps.found else "it was rejected, and its spec was not kept"
         raise RecordError(f"there is no spec of {found.id}: {why}; launch the job again")
     return spec
 

@@ -54,14 +54,14 @@ class View:
     unread: submissions that the bastion has not read yet.
     status: last status that the bastion wrote; None: it never wrote one, or the view is of the past.
     now: wall-clock time of the look, or the time in the past that the view shows.
-    holes: gaps of the journal.
+    gaps: gaps of the journal.
     """
 
     state: State
     unread: tuple[UnreadJob, ...]
     status: Status | None
     now: datetime
-    holes: tuple[Gap, ...] = ()
+    gaps: tuple[Gap, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

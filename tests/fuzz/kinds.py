@@ -123,13 +123,13 @@ def journal(data: bytes) -> None:
 
 def looked_at(data: bytes) -> None:
     """As a command that looks: what cannot be read is a hole."""
-    bucket, holes = memory(), Gaps()
+    bucket, gaps = memory(), Gaps()
     bucket.create(layout.journal(0), samples.FIRST)
     bucket.create(layout.journal(1), data)
-    encode(journal_reader.load(bucket, one_by_one, holes))
+    encode(journal_reader.load(bucket, one_by_one, gaps))
     journal_reader.time_of(bucket, 1)
-    if holes.found:
-        raise RecordError(holes.found[0].problem)
+    if gaps.found:
+        raise RecordError(gaps.found[0].problem)
 
 
 def facts(data: bytes) -> None:

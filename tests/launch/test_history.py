@@ -1,4 +1,4 @@
-"""A job's events are told from the journal alone: with few requests, for ever, and over holes."""
+"""A job's events are told from the journal alone: with few requests, for ever, and over gaps."""
 
 from __future__ import annotations
 

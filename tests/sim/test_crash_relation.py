@@ -160,7 +160,7 @@ def test_nothing_of_a_job_that_left_is_kept() -> None:
         (None, True, True),
         (Log("line 0\nline 0\nline 1\n", ended=True), True, False),
         (Log("line 1\n"), True, False),
-        (Log("line 0\n", holes=True), True, False),
+        (Log("line 0\n", gaps=True), True, False),
     ],
 )
 def test_a_log_is_whole_unless_its_machine_fell(log: Log | None, fell: bool, good: bool) -> None:

@@ -126,7 +126,7 @@ class User:
                 scene.kernel.sleep(dice.uniform(0, 20))
             scene.trace.seen["look"] += 1
             shown = view.state.jobs.keys() | {job.id for job in view.unread}
-            if not view.holes and not scene.laws.rollback.lost and (absent := sorted(due - shown)):
+            if not view.gaps and not scene.laws.rollback.lost and (absent := sorted(due - shown)):
                 raise Broken(f"a reader does not see {', '.join(absent)}, whose submission was acknowledged")
             due = now
 

@@ -97,7 +97,7 @@ class Plan:
         return [(account, account) for account in accounts]
 
     def text(self, value: str, each: Mapping[str, str] = {}) -> str:
-        """A string of HCL with its holes filled."""
+        """A string of HCL with its gaps filled."""
         found = value.removeprefix('"').removesuffix('"').replace('\\"', '"')
         while hole := _HOLE.search(found):
             found = found.replace(hole[0], self._value(hole[1], each))

@@ -23,12 +23,12 @@ from ...terminal.table import table
 
 def history(call: Call[PastOptions], file: AdminFile) -> int:
     """Print every change, the newest last. A stored version that the bastion has not read is a change, too."""
-    limit, place, holes = call.options.limit, known_place_of(call), Gaps()
-    found = changes(place.bucket, file, holes)
+    limit, place, gaps = call.options.limit, known_place_of(call), Gaps()
+    found = changes(place.bucket, file, gaps)
     found = found[-limit:] if limit else found
     if call.output.json:
         rows = [change.row() for change in found]
-        call.output.data({"schema": 1, "file": file.name, "changes": rows, **gap_rows(holes.found)})
+        call.output.data({"schema": 1, "file": file.name, "changes": rows, **gap_rows(gaps.found)})
         return DONE
     if call.options.diff:
         lines = [line for change in found for line in _page(change)]
@@ -36,17 +36,17 @@ def history(call: Call[PastOptions], file: AdminFile) -> int:
         lines = table(HEADS, [change.cells() for change in found], width=call.output.width)
     else:
         lines = [f"the {file.name} of bastion {place.name} was never changed"]
-    call.output.say("\n".join([*lines, *gap_lines(holes.found)]))
+    call.output.say("\n".join([*lines, *gap_lines(gaps.found)]))
     return DONE
 
 
-def changes(bucket: Bucket, file: AdminFile, holes: Gaps) -> list[FileChange]:
-    """Return all changes, the oldest first. Objects that cannot be read are added to `holes`. Raises `BucketError`."""
+def changes(bucket: Bucket, file: AdminFile, gaps: Gaps) -> list[FileChange]:
+    """Return all changes, the oldest first. Objects that cannot be read are added to `gaps`. Raises `BucketError`."""
     held = read(bucket, file)
     tasks = ThreadTasks()
-    state = journal_reader.load(bucket, tasks.map, holes)
+    state = journal_reader.load(bucket, tasks.map, gaps)
     numbers = sorted({*range(state.indexed or 0), *state.marks.get(file.name, ())})
-    records = journal_reader.read(bucket, numbers, tasks.map, holes)
+    records = journal_reader.read(bucket, numbers, tasks.map, gaps)
     teller = FileHistory(file.name, lambda old, new: file.diff(file.lenient(old)[0], file.lenient(new)[0]))
     found = [change for record in records for change in teller.told(record)]
     known = state.files.get(file.name)

@@ -44,13 +44,13 @@ class _Story:
     arrivals: the jobs.
     source: where they come from, for JSON.
     notes: lines about jobs that are only partly known.
-    holes: the gaps in the journal.
+    gaps: the gaps in the journal.
     """
 
     arrivals: Sequence[Arrival]
     source: Mapping[str, Any]
     notes: Sequence[str] = ()
-    holes: Sequence[Gap] = ()
+    gaps: Sequence[Gap] = ()
 
 
 def run(call: Call[QuotaOptions], path: Path) -> int:
@@ -91,16 +91,14 @@ def _present(place: BastionPlace, state: State) -> Quota:
 
 def _story(call: Call[QuotaOptions], place: BastionPlace, pace: WorkPace, kind: str) -> tuple[State, _Story]:
     """Return the present state, and the jobs: from --trace if it is set, else from the journal."""
-    trace, at_once, holes = call.options.trace, ThreadTasks().map, Gaps()
+    trace, at_once, gaps = call.options.trace, ThreadTasks().map, Gaps()
     if trace:
         if "since" in call.given:
             raise UsageError("--since selects jobs of the journal, and --trace replaces the journal; leave one out")
-        return journal_reader.load(place.bucket, at_once, holes), _Story(
-            read_trace(Path(trace), kind), {"trace": trace}
-        )
+        return journal_reader.load(place.bucket, at_once, gaps), _Story(read_trace(Path(trace), kind), {"trace": trace})
     now = SystemClock().wall()
     since = moment(call.options.since, now)
-    state, replay = read_replay(place.bucket, since, pace, at_once, holes, call.output.note)
+    state, replay = read_replay(place.bucket, since, pace, at_once, gaps, call.output.note)
     replay.close(min(now, _last_known(state, place.status()) or now))
     notes = []
     if replay.unfinished:
@@ -108,7 +106,7 @@ def _story(call: Call[QuotaOptions], place: BastionPlace, pace: WorkPace, kind: 
     if replay.unknown:
         notes.append(f"{replay.unknown} jobs are left out: they never ran, so their running time is not known")
     source = {"since": rfc3339(since), "unfinished_tasks": replay.unfinished, "jobs_that_never_ran": replay.unknown}
-    return state, _Story(replay.arrivals, source, notes, holes.found)
+    return state, _Story(replay.arrivals, source, notes, gaps.found)
 
 
 def _last_known(state: State, status: Status | None) -> datetime | None:
@@ -117,19 +115,19 @@ def _last_known(state: State, status: Status | None) -> datetime | None:
 
 
 def read_replay(
-    bucket: Bucket, since: datetime, pace: WorkPace, at_once: Map, holes: Gaps, note: Callable[[str], None]
+    bucket: Bucket, since: datetime, pace: WorkPace, at_once: Map, gaps: Gaps, note: Callable[[str], None]
 ) -> tuple[State, JournalJobs]:
     """Return the present state, and the jobs that were submitted since this moment. Raises `BucketError`, `NewerVersion`.
 
     It reads the journal once, from the newest snapshot that is older. `note` gets a message if that takes long.
     """
     begin = point_in_time.number_at(bucket, since, at_once)
-    state = point_in_time.state_below(bucket, begin, at_once, holes, note)
+    state = point_in_time.state_below(bucket, begin, at_once, gaps, note)
     replay = JournalJobs(state, since, pace)
-    for record in journal_reader.read(bucket, range(begin, point_in_time.end(bucket)), at_once, holes):
+    for record in journal_reader.read(bucket, range(begin, point_in_time.end(bucket)), at_once, gaps):
         replay.take(record)
         state.seq = record.seq
-        fold(state, record, lenient=bool(holes.found))
+        fold(state, record, lenient=bool(gaps.found))
     return state, replay
 
 
@@ -143,8 +141,8 @@ def _show(call: Call[QuotaOptions], kind: str, runs: Mapping[str, SimulatedRun],
         rows = {
             name: {**row(one, kind), "by_project": project_rows(one)} for name, one in zip(NAMES, reports, strict=True)
         }
-        call.output.data({"schema": 1, "resource": kind, **story.source, **rows, **gap_rows(story.holes)})
+        call.output.data({"schema": 1, "resource": kind, **story.source, **rows, **gap_rows(story.gaps)})
         return
     table = simulated.lines(NAMES, reports, kind, call.output.width)
-    foot = [*story.notes, *simulated.notes(NAMES, reports), *gap_lines(story.holes)]
+    foot = [*story.notes, *simulated.notes(NAMES, reports), *gap_lines(story.gaps)]
     call.output.say("\n".join([call.output.bold(table[0]), *table[1:], *foot]))

@@ -147,9 +147,9 @@ def long_past(world: World, ticks: int) -> None:
 
 def read_back(world: World, since: timedelta) -> tuple[list[Any], Counter[str]]:
     counting = CountingBucket(world.bucket)
-    holes = Gaps()
+    gaps = Gaps()
     moment = world.clock.wall() - since
-    found = project_reader.project_history(counting, world.tasks, world.journal.state, "nlp", moment, holes)
+    found = project_reader.project_history(counting, world.tasks, world.journal.state, "nlp", moment, gaps)
     return [entry.row() for entry in found], counting.counts
 
 

@@ -76,7 +76,7 @@ def _logs(stage: Stage) -> dict[WorkerKey, Log]:
             continue
         log, data = logs[named], stage.store.objects[key][0]
         following = sum(other.startswith(f"{prefix}/") and other < key for other in stage.store.objects)
-        log.holes |= int(number.removesuffix(".log")) != following or log.ended
+        log.gaps |= int(number.removesuffix(".log")) != following or log.ended
         log.text += data.decode()
         log.ended = not data
     return dict(logs)

@@ -17,7 +17,7 @@ class Log:
 
     text: str = ""
     ended: bool = False
-    holes: bool = False
+    gaps: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

@@ -57,7 +57,7 @@ def logs(found: Outcome, printed: dict[WorkerKey, str], hurt: set[WorkerKey]) ->
     for named, text in printed.items():
         log = found.logs.get(named)
         stored = _without_ours(log.text) if log else ""
-        if not text.startswith(stored) or (log and log.holes):
+        if not text.startswith(stored) or (log and log.gaps):
             yield f"the log of {named} is {stored!r}, its process wrote {text!r}"
         elif named not in hurt and not (log and log.ended and stored == text):
             yield f"the log of {named} is not whole: {stored!r} of {text!r}, ended: {log is not None and log.ended}"

@@ -106,9 +106,9 @@ def test_a_valid_edit_is_named_by_all_who_read(what: str) -> None:
             read()
     assert changed in walk(stored(town), one_by_one).problem
     assert changed in lost_tail.survey(stored(town), one_by_one).problems[0]
-    holes = Gaps()
-    assert key.job in journal_reader.load(stored(town), one_by_one, holes).jobs, "who only looks goes on"
-    assert [(hole.first, changed in hole.problem) for hole in holes.found] == [(seq, True)]
+    gaps = Gaps()
+    assert key.job in journal_reader.load(stored(town), one_by_one, gaps).jobs, "who only looks goes on"
+    assert [(hole.first, changed in hole.problem) for hole in gaps.found] == [(seq, True)]
 
 
 def test_an_object_whose_own_digest_was_removed_is_named() -> None:

@@ -1,4 +1,4 @@
-"""Those who only look read over holes of the journal, and name them; those who decide refuse."""
+"""Those who only look read over gaps of the journal, and name them; those who decide refuse."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def world() -> World:
 
 
 def look(bucket: MemoryBucket) -> tuple[State, list[Gap]]:
-    holes = Gaps()
-    return journal_reader.load(bucket, one_by_one, holes), holes.found
+    gaps = Gaps()
+    return journal_reader.load(bucket, one_by_one, gaps), gaps.found
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def test_what_may_not_be_read_or_is_gone_is_a_hole_and_neighbours_are_one() -> N
     there.bucket.delete([layout.journal(1)])
     bucket = Guarded(there.bucket.url)
     bucket.denied = frozenset({layout.journal(2), layout.journal(4)})
-    state, holes = look(bucket)
-    assert [(hole.first, hole.last) for hole in holes] == [(1, 2), (4, 4)]
-    assert "journal object 1 is missing" in holes[0].problem
-    assert "403" in holes[1].problem
-    assert holes[1].before is None
+    state, gaps = look(bucket)
+    assert [(hole.first, hole.last) for hole in gaps] == [(1, 2), (4, 4)]
+    assert "journal object 1 is missing" in gaps[0].problem
+    assert "403" in gaps[1].problem
+    assert gaps[1].before is None
     assert state.seq == 5
     bucket.denied = frozenset({layout.journal(0)})
     with pytest.raises(RecordError, match="journal object 0 cannot be read: 403"):
@@ -120,8 +120,8 @@ def test_a_snapshot_that_is_newer_makes_a_hole_harmless() -> None:
     snapshot.make(there.bucket)
     there.bucket.delete([layout.journal(2)])
     there.submitted("c" * 32, name="c")
-    state, holes = look(there.bucket)
-    assert holes == []
+    state, gaps = look(there.bucket)
+    assert gaps == []
     assert encode(state) == encode(there.journal.state) == encode(recover.load(there.bucket))
 
 
@@ -148,5 +148,5 @@ def test_a_reader_that_looks_again_remembers_its_holes() -> None:
     before = reader.look()
     there.submitted("c" * 32, name="c")
     after = reader.look()
-    assert before.holes == after.holes != ()
+    assert before.gaps == after.gaps != ()
     assert "c-cccccccc" in after.state.jobs

@@ -278,8 +278,8 @@ def test_a_meter_sums_each_part_exactly(changes: list[tuple[int, int]], since: i
     assert integral.sums == [sum(levels[edges[part] : edges[part + 1]]) for part in range(parts)]
 
 
-def added(world: World, window: Window, by: str, holes: Gaps | None = None) -> Ledger:
-    return read_ledger(world.bucket, window, BY[by], world.tasks.map, holes or Gaps())
+def added(world: World, window: Window, by: str, gaps: Gaps | None = None) -> Ledger:
+    return read_ledger(world.bucket, window, BY[by], world.tasks.map, gaps or Gaps())
 
 
 def test_jobs_without_an_entry_are_left_out_and_what_waits_for_them_is_not() -> None:
@@ -357,7 +357,7 @@ def test_reading_begins_at_the_snapshot_and_ends_with_the_window() -> None:
 
 
 def test_a_hole_in_the_journal_is_named_and_nobody_has_less_than_nothing() -> None:
-    world, holes = World(), Gaps()
+    world, gaps = World(), Gaps()
     lost = world.runs(world.submitted("a" * 32, name="lost", resources={"v4": 2}))
     kept = world.runs(world.submitted("b" * 32, name="kept", resources={"v4": 1}))
     world.clock.now = 3_600
@@ -365,7 +365,7 @@ def test_a_hole_in_the_journal_is_named_and_nobody_has_less_than_nothing() -> No
     world.ends(kept, Cause.OK, JobState.SUCCEEDED, code=0)
     world.bucket.delete(["journal/000000000002.json"])  # lost begins
 
-    lines = entry_lines(added(world, Window(at(0), at(7_200)), "job", holes), "job")
+    lines = entry_lines(added(world, Window(at(0), at(7_200)), "job", gaps), "job")
 
     assert {line.who: line.unit_hours for line in lines} == {"kept-bbbbbbbb": {"v4": 1.0}, "lost-aaaaaaaa": {}}
-    assert [(hole.first, hole.problem) for hole in holes.found] == [(2, "journal object 2 is missing")]
+    assert [(hole.first, hole.problem) for hole in gaps.found] == [(2, "journal object 2 is missing")]
