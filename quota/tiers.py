@@ -62,19 +62,19 @@ def tier_amounts(quota: Quota, reported: Resources | None) -> tuple[Resources, .
     return bounded(quota.tiers, reported, quota.total())
 
 
-def bounded(wished: Sequence[Resources], reported: Resources | None, named: Resources) -> tuple[Resources, ...]:
-    """Return what the tiers of one partition hold now: kind by kind the smaller of `wished` and `reported`.
+def bounded(declared: Sequence[Resources], reported: Resources | None, named: Resources) -> tuple[Resources, ...]:
+    """Return what the tiers of one partition hold now: kind by kind the smaller of `declared` and `reported`.
 
-    `wished` are the amounts that the quota file gives these tiers, `reported` is what runners report for all of them
+    `declared` are the amounts that the quota file gives these tiers, `reported` is what runners report for all of them
     together, and `named` holds every kind that the file names. Better tiers keep as much as possible. A kind that the
     file does not name is bounded by the report alone and goes to the first of these tiers. If `reported` is None,
     runners set no bound.
     """
     if reported is None:
-        return tuple(wished)
+        return tuple(declared)
     left = {kind: max(0, amount) for kind, amount in reported.items()}
     tiers: Tiers = []
-    for tier in wished:
+    for tier in declared:
         kept = {kind: min(amount, left.get(kind, 0)) for kind, amount in tier.items()}
         tiers.append(kept)
         left |= {kind: left.get(kind, 0) - amount for kind, amount in kept.items()}

@@ -192,7 +192,7 @@ def _clamped(value: Any, now: datetime) -> Any:
 
 def _file_changed(state: State, event: FileChanged, seq: int, *_at: int) -> None:
     if event.file == "config":  # before the file changes: usage up to now decays by the old half-life
-        recent_usage.heed(state, event.text)
+        recent_usage.apply_settings(state, event.text)
     state.files[event.file] = AdminFileStatus(version=event.version, text=event.text)
     _mark(state, event.file, seq)
 

@@ -29,7 +29,7 @@ def ends(state: State, job: Job) -> None:
     _hold(state, job, -1)
 
 
-def heed(state: State, settings: str) -> None:
+def apply_settings(state: State, settings: str) -> None:
     """Let usage decay by the half-life of new settings from now on. Settings that cannot be read change nothing."""
     half_life_s = _half_life_s(settings)
     if half_life_s is not None and state.now is not None:

@@ -95,7 +95,7 @@ class StoreTime:
         """Return True if the store's time was read."""
         return self._asked is not None
 
-    def heed(self, asked: ClockReading) -> None:
+    def take(self, asked: ClockReading) -> None:
         """Take this reading."""
         self._asked = asked
 

@@ -22,10 +22,10 @@ def capacity_of(quota: Quota, places: RunnerChoice, blind: frozenset[str]) -> Ca
     reachable runner gives that kind in another partition.
     """
     partition_starts = places.partition_starts
-    wished = (*quota.tiers, *({} for _ in range(len(quota.tiers), partition_starts[-1] + 1 if partition_starts else 0)))
+    declared = (*quota.tiers, *({} for _ in range(len(quota.tiers), partition_starts[-1] + 1 if partition_starts else 0)))
     named, taken, tiers = quota.total(), Counter[tuple[str, tuple[str, ...]]](), list[Resources]()
-    for partition in (spans := Capacity(wished, partition_starts).partitions):
-        own = wished[partition.start : partition.stop]
+    for partition in (spans := Capacity(declared, partition_starts).partitions):
+        own = declared[partition.start : partition.stop]
         held = bounded(own, places.bounds(total(own), partition.start, taken), named)
         for kind, amount in total(held).items():
             taken[kind, places.suppliers(kind, partition.start)] += amount

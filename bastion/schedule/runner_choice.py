@@ -122,12 +122,12 @@ class RunnerChoice:
         """Return the part of these amounts that some runner gives in this tier."""
         return {kind: amount for kind, amount in resources.items() if self.suppliers(kind, tier)}
 
-    def bounds(self, wished: Resources, tier: int, taken: Taken) -> dict[str, int] | None:
+    def bounds(self, resources: Resources, tier: int, taken: Taken) -> dict[str, int] | None:
         """Return how much the runners of this tier hold, without what was `taken` from them for better tiers.
 
-        For a kind without a bound, this is the amount in `wished`. None if no runner has a bound.
+        For a kind without a bound, this is the amount in `resources`. None if no runner has a bound.
         """
-        kinds = {kind: None for held in self.capacity.values() for kind in held or ()} | dict.fromkeys(wished)
+        kinds = {kind: None for held in self.capacity.values() for kind in held or ()} | dict.fromkeys(resources)
         found: dict[str, int] = {}
         for kind in kinds:
             suppliers = self.suppliers(kind, tier)
@@ -135,8 +135,8 @@ class RunnerChoice:
             amounts = [one.get(kind, 0) for one in held if one is not None]
             if held and len(amounts) == len(held):
                 found[kind] = max(0, sum(amounts) - taken.get((kind, suppliers), 0))
-            elif kind in wished:
-                found[kind] = wished[kind]
+            elif kind in resources:
+                found[kind] = resources[kind]
         return found if any(held is not None for held in self.capacity.values()) else None
 
     def suppliers(self, kind: str, tier: int) -> tuple[str, ...]:

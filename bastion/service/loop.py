@@ -248,7 +248,7 @@ def _share(state: State) -> None:
 
 def _read_files(context: ServiceContext, bastion: Bastion) -> None:
     """Read quota and settings before the first decision."""
-    bastion.heed(_patiently(context, lambda: admin_files.read(context.bucket, context.clock)))
+    bastion.use_files(_patiently(context, lambda: admin_files.read(context.bucket, context.clock)))
 
 
 def _ask_capacity(context: ServiceContext, bastion: Bastion) -> None:

@@ -222,7 +222,7 @@ class Bastion:
             case BeatsRead():
                 self._hear(result, now)
             case AdminFilesRead():
-                self.heed(result)
+                self.use_files(result)
             case ClockReading():
                 self._correct(result)
             case JobsRetired(jobs):
@@ -249,7 +249,7 @@ class Bastion:
         )
         self.problems.tell("clock", [what] if off else [])
 
-    def heed(self, reading: AdminFilesRead) -> None:
+    def use_files(self, reading: AdminFilesRead) -> None:
         """Put the admin's files in force, unless a later reading of them was faster."""
         if reading.at < self._files_at:
             return
@@ -293,7 +293,7 @@ class Bastion:
         meets the new quota.
         """
         try:
-            self.heed(admin_files.read(self.context.bucket, self.context.clock))
+            self.use_files(admin_files.read(self.context.bucket, self.context.clock))
         except BucketError as error:
             self.problems.say("files", error)
             return False

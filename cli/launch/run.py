@@ -62,7 +62,7 @@ def run(call: Call[RunOptions]) -> int:
         alone = WithoutBastion(bucket, key, spec.replicas)
         alone.order(spec)
         with LocalWorkers(call, alone, Path(folder), spec.grace_s) as crew:
-            asked.heed()
+            asked.count_only()
             code = crew.work(asked)
         _note_outputs(call, Path(folder))
     if call.output.json:
@@ -73,21 +73,21 @@ def run(call: Call[RunOptions]) -> int:
 class StopRequests:
     """A counter of the user's requests to stop.
 
-    Until `heed` is called, a request raises `KeyboardInterrupt`, as everywhere.
+    Until `count_only` is called, a request raises `KeyboardInterrupt`, as everywhere.
     """
 
     def __init__(self) -> None:
         self.times = 0
-        self._heeded = False
+        self._counts_only = False
 
-    def heed(self) -> None:
+    def count_only(self) -> None:
         """Stop raising: from now on, the caller reads `times`."""
-        self._heeded = True
+        self._counts_only = True
 
     def ask(self, _number: int, _frame: FrameType | None) -> None:
         """Count a signal."""
         self.times += 1
-        if not self._heeded:
+        if not self._counts_only:
             raise KeyboardInterrupt
 
 

@@ -184,7 +184,7 @@ class _Worker:
     def _timed(self, asked: ClockReading | None) -> None:
         if asked is None:
             return
-        self._time.heed(asked)
+        self._time.take(asked)
         if self._began is not None and self._reporter.facts.started is None:
             self._reporter.change(started=self._time.at(self._began))
         if (problem := clocks.wrong(asked.off_s)) and not self._spool.closed:
