@@ -1,4 +1,4 @@
-"""What must hold of those who write too much: what is stored of them is bounded, by the text, the request and the day."""
+"""Laws about users who write too much: what is stored of them has a limit for each text, request and day."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from bastion.model.stored.journal_object import JournalObject
 from tests.simulation.parts.broken import Broken
 
 TEXT_BYTES, REFUSED_BYTES = 2_048, 4_096
-"""No text of a stranger's is longer, and no refusal of a request takes more of the journal."""
+"""The most bytes of a stored text of a user or worker, and of the rejection of a request in the journal."""
 
 REQUESTS_A_DAY = 150
-"""So many requests of a user are taken in on a day, where somebody floods the inbox."""
+"""The most requests of one user that are accepted on a day, in a world where a user floods the inbox."""
 
 LIMITS = f"[limits]\nrequests_per_user = {REQUESTS_A_DAY}\n".encode()
-"""What an admin says of it in the settings."""
+"""The part of the settings that sets this limit."""
 
 SAID = ("reason", "message", "problem", "why", "what")
-"""Fields of events that hold somebody's words."""
+"""Fields of events that hold texts of users, workers, runners and stores."""
 
 
 @dataclass(slots=True)
 class BloatLaws:
-    """Counts what the journal took in of each user on each day. `bounded`: the settings in force have always said how much."""
+    """Counts the accepted requests of each user on each day. `bounded`: all settings so far had the limit."""
 
     bounded: bool = True
     taken: Counter[tuple[str, date]] = field(default_factory=Counter)
 
     def written(self, record: JournalObject) -> None:
-        """A journal object."""
+        """Check a journal object."""
         for event in record.events:
             self.texts(type(event).__name__, (getattr(event, name, "") for name in SAID))
             if isinstance(event, FileChanged) and event.file == "config":
@@ -42,7 +42,7 @@ class BloatLaws:
                 self._takes(event, record.now.date())
 
     def texts(self, where: str, said: Iterable[object]) -> None:
-        """Words of strangers are stored."""
+        """Check the length of texts that are stored."""
         for text in said:
             if isinstance(text, str) and len(text.encode()) > TEXT_BYTES:
                 raise Broken(f"{where} stores a text of {len(text.encode())} bytes")

@@ -1,4 +1,4 @@
-"""What must hold of jobs of several shapes: an attempt has one of those that its user listed, and is charged for just that."""
+"""Laws about jobs of several shapes: an attempt has one of the listed shapes, and is charged for exactly that one."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ from tests.simulation.parts.broken import Broken
 
 @dataclass(slots=True)
 class ChoiceLaws:
-    """Keeps the choice of each attempt, from the events alone. `wishes` are the specs in force, by job."""
+    """Keeps the choice of each attempt, from the events alone. `wishes` holds the spec in force of each job."""
 
     wishes: Mapping[str, JobSpec]
     choices: dict[AttemptKey, int] = field(default_factory=dict)
 
     def event(self, event: AnyEvent) -> None:
-        """An event of the journal."""
+        """Note and check an event of the journal."""
         if isinstance(event, Started):
             self.choices[event.key] = event.choice
             if not 0 <= event.choice < len(self.wishes[event.job].choices):
                 raise Broken(f"{event.key} is started as choice {event.choice}, which nobody listed")
 
     def written(self, truth: State, capacity: Resources) -> None:
-        """After a journal object no more is promised than there is; who has nothing waits for the first choice."""
+        """Check the state after a journal object.
+
+        Attempts hold no more than the capacity, and a job without attempts waits for its first choice.
+        """
         shapes = {key: self.shape(key) for key, _, _ in truth.live_attempts()}
         for key, job, _ in truth.live_attempts():
             if (job.resources, job.replicas) != (shapes[key].resources, shapes[key].replicas):
@@ -41,11 +44,11 @@ class ChoiceLaws:
                 raise Broken(f"{name} waits for {truth.jobs[name].demand}, and wants {self.wishes[name].demand} most")
 
     def creates(self, placement: Placement) -> None:
-        """Machines are asked for: those of the attempt's choice."""
+        """Check that the requested machines are those of the attempt's choice."""
         shape = self.shape(placement.key)
         if (placement.resources, placement.replicas) != (shape.resources, shape.replicas):
             raise Broken(f"{placement.key} gets {placement.replicas} of {placement.resources}, and is another choice")
 
     def shape(self, key: AttemptKey) -> Alternative:
-        """What an attempt holds, or held."""
+        """Return what an attempt holds, or held."""
         return self.wishes[key.job].choices[self.choices[key]]

@@ -1,4 +1,4 @@
-"""What must hold of time, whatever the clocks of bastions and machines say: the store's own is the measure."""
+"""Laws about time: the store's clock is right, whatever the clocks of bastions and machines say."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from tests.simulation.parts.broken import Broken
 from tests.simulation.parts.kernel import START
 
 AHEAD_S = 60.0
-"""So far the time of the journal, or of a worker's word, may run ahead of the store's."""
+"""How many seconds the times in the journal and in facts may be ahead of the store's time."""
 
 SKEW = 0.02
-"""The part by which a clock may run too fast or too slow."""
+"""The fraction by which a clock may run too fast or too slow."""
 
 
 @dataclass(slots=True)
 class ClockLaws:
-    """Keeps when each process asked for the store's time the last two times, and which one each epoch is of."""
+    """Keeps the last two times at which each process asked for the store's time, and the process of each epoch."""
 
     asked: dict[int, list[float]] = field(default_factory=dict)
     pids: dict[int, int] = field(default_factory=dict)
 
     def asks(self, note: ClockNote, now: float) -> None:
-        """Somebody writes what the store is to date."""
+        """Note that a process asks for the store's time, by a write."""
         self.asked[note.pid] = [*self.asked.get(note.pid, [])[-1:], now]
 
     def written(self, record: JournalObject, wishes: Mapping[str, JobSpec], now: float) -> None:
-        """A journal object, at this time of the store's. What its writer asked for last it may not know yet."""
+        """Check a journal object, at this time of the store. Its writer may not know the newest answer yet."""
         self.pids |= {event.epoch: event.pid for event in record.events if isinstance(event, Epoch)}
         asked = self.asked.get(self.pids.get(record.epoch, -1), [now])
         most = _at(now) + timedelta(seconds=AHEAD_S + SKEW * (now - asked[0]))
@@ -44,7 +44,7 @@ class ClockLaws:
 
 
 def told(key: str, facts: Facts, now: float) -> None:
-    """What a worker says of its times."""
+    """Check the times that a worker reports."""
     for moment in (facts.started, facts.ended):
         if moment is not None and moment > _at(now) + timedelta(seconds=AHEAD_S):
             raise Broken(f"{key} tells of {moment}, {moment - _at(now)} ahead of the store's time")

@@ -1,4 +1,4 @@
-"""What must hold of jobs that people hold, move, update and cancel, and of a bastion that they pause."""
+"""Laws about jobs that people hold, move, update and cancel, and about a bastion that they pause."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tests.simulation.parts.broken import Broken
 
 @dataclass(slots=True)
 class ControlLaws:
-    """Keeps books of its own of what was asked for, from the events alone, in their order.
+    """Keeps its own record of what people asked for, from the events alone, in their order.
 
-    `commands` are those in force, by job; `runs` those that attempts were started with. `owed` is the task whose
-    successor has to be the next event.
+    `commands`: the command in force of each job. `runs`: the command with which each attempt was started.
+    `owed`: the task that was stopped for a new command; the next event has to start it again.
     """
 
     held: set[str] = field(default_factory=set)
@@ -41,7 +41,7 @@ class ControlLaws:
     straggled: set[AttemptKey] = field(default_factory=set)
 
     def event(self, event: AnyEvent, truth: State, codes: Mapping[tuple[AttemptKey, int], int]) -> None:
-        """An event of the journal. `codes` are what processes ended with by themselves, 0 if it was a success."""
+        """Check an event of the journal. `codes`: exit codes of processes that ended by themselves, 0 for a success."""
         if self.owed and not (isinstance(event, Started) and (event.job, event.task) == self.owed):
             raise Broken(
                 f"{self.owed} was stopped for a new command, and {type(event).__name__} comes before it begins"
@@ -91,12 +91,12 @@ class ControlLaws:
             self.owed = event.job, event.task
 
     def process(self, key: AttemptKey, command: str) -> None:
-        """A process starts."""
+        """Check the command of a process that starts."""
         if self.runs.get(key) != command:
             raise Broken(f"{key} runs {command!r}; the journal began it with {self.runs.get(key)!r}")
 
     def places(self, record: JournalObject, truth: State) -> None:
-        """Nobody's place in the queue changes but by their own wish, and then they have the same places as before."""
+        """Check that places in the queue change only among the jobs of a user who moves a job to the top."""
         movers = {truth.jobs[event.job].user for event in record.events if isinstance(event, Topped)}
         before = {job.id: self.orders.get(job.id, job.seq * 1_000_000 + job.index) for job in truth.jobs.values()}
         self.orders = {job.id: job.order for job in truth.jobs.values()}
@@ -110,7 +110,10 @@ class ControlLaws:
 
 
 def _alike(event: Ended, truth: State) -> bool:
-    """Whether the last two attempts of a task ended alike, by themselves. No program here runs long, or saves anything."""
+    """Return True if the last two attempts of a task ended alike, by themselves.
+
+    No program of a simulation runs long or writes checkpoints.
+    """
     job = truth.jobs[event.job]
     last = job.tasks[event.task].attempts[-2:]
     ends = {(each.cause, each.exit_code, each.renewed) for each in last}
@@ -119,6 +122,6 @@ def _alike(event: Ended, truth: State) -> bool:
 
 
 def _soon(event: Ended, truth: State) -> bool:
-    """Whether they did so within the time of a crash, as the journal knows it."""
+    """Return True if both ended within the time of a crash, by the times in the journal."""
     last = truth.jobs[event.job].tasks[event.task].attempts[-2:]
     return all(each.ended and each.ended - each.started < CRASH for each in last)

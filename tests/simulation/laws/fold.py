@@ -1,4 +1,4 @@
-"""What must hold of the fold: of the facts that laws go by a small one of our own, from the events alone, says the same."""
+"""Laws about the fold: a small second fold of the events has to agree with it about the facts that laws use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.simulation.parts.broken import Broken
 
 @dataclass(slots=True)
 class Held:
-    """What a live attempt holds, and what is known of its workers. In what shape is kept by `ChoiceLaws`."""
+    """What a live attempt holds, and what is known about its workers. `ChoiceLaws` keeps its shape."""
 
     runner: str
     tier: int
@@ -51,9 +51,10 @@ class Held:
 
 @dataclass(slots=True)
 class FoldLaws:
-    """Shares no line with the fold under test. `tasks` says how many a job has, `ends` how those of them ended that did.
+    """Shares no line with the fold under test.
 
-    `back` are the jobs that somebody holds back, `known` the requests that were consumed.
+    `tasks`: the number of tasks of each job. `ends`: how tasks ended. `back`: the held jobs.
+    `known`: the requests that events name.
     """
 
     live: dict[AttemptKey, Held] = field(default_factory=dict)
@@ -64,7 +65,7 @@ class FoldLaws:
     paused: bool = False
 
     def written(self, record: JournalObject, truth: State) -> None:
-        """After a journal object. Raises `Broken`."""
+        """Apply a journal object, and compare with the fold under test. Raises `Broken`."""
         for event in record.events:
             self._take(event)
             if request := getattr(event, "request", ""):
@@ -82,7 +83,7 @@ class FoldLaws:
         self._waits(concerned, truth)
 
     def _waits(self, jobs: Iterable[str], truth: State) -> None:
-        """A job is pending while a task of it has not ended and holds nothing."""
+        """Check that a job is pending while one of its tasks has not ended and holds nothing."""
         for name in jobs:
             over = len(self.ends.get(name, ())) + sum(key.job == name for key in self.live)
             if (name in truth.pending) != (waits := over < self.tasks.get(name, 0)):
@@ -105,7 +106,7 @@ class FoldLaws:
 
     @singledispatchmethod
     def _take(self, event: Event) -> None:
-        """All other events change nothing here."""
+        """Ignore all other events."""
 
     @_take.register
     def _(self, event: Submitted) -> None:
@@ -177,7 +178,7 @@ class FoldLaws:
             self.back.discard(name)
 
     def _waiting_end(self, job: str, outcome: JobState, task: int | None = None) -> None:
-        """Of a job all tasks that wait end, or the one that is named."""
+        """End all waiting tasks of a job, or only the one that is named."""
         live = {key.task for key in self.live if key.job == job}
         for number in range(self.tasks.get(job, 0)):
             if number not in live and task in (None, number):

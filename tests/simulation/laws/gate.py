@@ -1,4 +1,4 @@
-"""What must hold of jobs that wait for others' ends, for moments, and for their own other tasks."""
+"""Laws about jobs that wait for the ends of other jobs, for a time, or for their own other tasks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.simulation.parts.broken import Broken
 
 @dataclass(slots=True)
 class GateLaws:
-    """Keeps what was asked for, from the events alone: the specs in force, by job.
+    """Keeps the specs in force, by job, from the events alone.
 
-    `decided`: when the starts that follow were decided, if the journal object says another time. `finishing`: when it
-    was journalled that the first worker of an attempt had ended with 0.
+    `decided`: when the next starts were decided, if the journal object has another time. `finishing`: when the journal
+    first held that a worker of an attempt had ended with 0.
     """
 
     wishes: dict[str, JobSpec] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class GateLaws:
     finishing: dict[AttemptKey, datetime] = field(default_factory=dict)
 
     def event(self, event: AnyEvent, truth: State, *, replaces: bool) -> None:
-        """An event of the journal; `replaces`: a start in the place of an attempt that was replaced."""
+        """Check an event of the journal. `replaces`: it starts an attempt in place of one with an old command."""
         match event:
             case Submitted():
                 self.wishes[event.job] = event.spec
@@ -61,7 +61,10 @@ class GateLaws:
             raise Broken(f"{event.key} is started: {live} tasks hold resources, and {wish.max_parallel} may")
 
     def written(self, record: JournalObject, truth: State) -> None:
-        """After a tick nothing waits in vain, and what is late is being stopped. A start of a bastion is no tick yet."""
+        """Check that no job waits for a condition that cannot be met, and that late jobs are being stopped.
+
+        This holds after each tick; the start of a bastion is no tick yet.
+        """
         self.decided = None
         if all(isinstance(event, Epoch) for event in record.events):
             return
@@ -73,7 +76,7 @@ class GateLaws:
                     raise Broken(f"{job} waits for {wish.after}, in vain")
 
     def _straggles(self, now: datetime, truth: State) -> None:
-        """No gang runs on for ever of which a rank has ended with 0."""
+        """Check that no gang runs on after its time when one of its ranks has ended with 0."""
         for key, job, attempt in truth.live_attempts():
             most, since = self.wishes[job.id].finish_timeout_s, self.finishing.get(key, now)
             runs = attempt.state is not AttemptState.STOPPING and any(w.cause is None for w in attempt.workers)
@@ -91,7 +94,7 @@ class GateLaws:
 
 
 def _met(text: str, truth: State) -> bool | None:
-    """Whether a condition holds, by the states alone; None: it may yet."""
+    """Return whether a condition holds, by the states alone; None while it still may."""
     kind, _, word = text.partition(":")
     name, _, number = word.rstrip("]").partition("[")
     job = truth.jobs[name]

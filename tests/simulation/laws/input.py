@@ -1,4 +1,4 @@
-"""What must hold of what people write: nobody acts for another or runs as another, and what cannot be read changes nothing."""
+"""Laws about what people write: no user acts or runs as another one, and input that cannot be read changes nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.simulation.parts.broken import Broken
 
 ADMINS = frozenset({"root"})
 ACCOUNTS = {"root": 0, "ann": 1001, "bob": 1002, "eve": 1003, "amy": 1004}
-"""The people of a world by the numbers of their accounts, which own what they write."""
+"""The users of a world, with the numbers of the accounts that own what they write."""
 
 NAMES = {number: name for name, number in ACCOUNTS.items()}
 
@@ -36,9 +36,9 @@ _OF_ALL = (Paused, Resumed)
 
 @dataclass(slots=True)
 class InputLaws:
-    """Keeps what was written that is no good: the names of garbage in the inbox; and the good texts of the two files.
+    """Keeps the names of invalid requests in the inbox, and the valid texts of the two files.
 
-    `writers` are the accounts that wrote each object of the store, as the store itself knows them.
+    `writers`: the accounts that wrote each object, by the store's own record.
     """
 
     garbage: set[str] = field(default_factory=set)
@@ -48,7 +48,7 @@ class InputLaws:
     writers: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def event(self, event: AnyEvent, truth: State) -> None:
-        """An event of the journal."""
+        """Check an event of the journal."""
         if isinstance(event, (*_ASKED, *_OF_ALL, Submitted)):
             self._asked(event.request, self._user(event), truth, event)
         elif isinstance(event, (JobRejected, RequestRejected)):
@@ -84,17 +84,17 @@ class InputLaws:
             raise Broken(f"{user} may not ask for {type(event).__name__}, request {request}")
 
     def runs(self, job: str, account: str, truth: State) -> None:
-        """A process of a job runs as this account."""
+        """Check the account as which a process of a job runs."""
         request = truth.jobs[job].request if job in truth.jobs else ""
         if request and not self._wrote(account, request):
             raise Broken(f"{job} runs as {account or 'the bastion itself'}, which did not submit it")
 
     def authors(self, key: str) -> list[str]:
-        """Who wrote an object, by the names that the bastion has for their accounts."""
+        """Return the writers of an object, by the names that the bastion has for their accounts."""
         return [NAMES[account] for account in self.writers.get(key, ())]
 
     def _wrote(self, user: str, request: str) -> bool:
-        """Root may write for anybody. What the store does not know was put there before the world began."""
+        """Return True if the user or root wrote the request. An object without a writer was there from the start."""
         writers = self.writers.get(f"{layout.INBOX}{request}.json", (0,))
         return not {ACCOUNTS["root"], ACCOUNTS.get(user, -1)}.isdisjoint(writers)
 

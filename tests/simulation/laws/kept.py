@@ -1,4 +1,4 @@
-"""What must hold between two tries of a task: over a short pause nobody gets what it held but who could have stopped it."""
+"""Laws about the pause between two tries of a task: only a job that could have preempted it gets what it held."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tests.simulation.parts.broken import Broken
 from tests.simulation.parts.pace import CAPACITY
 
 PAUSE = timedelta(seconds=60)
-"""Over so long a pause what a try held is kept, and for as long after it if the next one cannot begin."""
+"""The longest pause during which what a try held is kept; it is kept as long again if the next try cannot begin."""
 
 WAITS = timedelta(seconds=20)
-"""The shortest `reclaim_delay` of a simulated world: who has waited for less has nobody stopped."""
+"""The shortest `reclaim_delay` of a simulated world: a job that has waited for less preempts no other job."""
 
 
 @dataclass(slots=True)
 class KeptLaws:
-    """Keeps what failed tries held until the next one, from the events alone: `ends` has when that may begin.
+    """Keeps what failed tries held until the next try, from the events alone.
 
-    `fleet` is what each runner holds, `size` what an attempt holds or held.
+    `ends`: when that next try may begin. `fleet`: the capacity of each runner. `size`: what an attempt holds or held.
     """
 
     fleet: Mapping[str, Resources]
@@ -38,7 +38,7 @@ class KeptLaws:
     ends: dict[AttemptKey, datetime] = field(default_factory=dict)
 
     def written(self, record: JournalObject, truth: State) -> None:
-        """After a journal object."""
+        """Check a journal object."""
         decided = [event.now or record.now for event in record.events if isinstance(event, Decided)]
         begun: list[str] = []
         for event in record.events:
@@ -57,13 +57,14 @@ class KeptLaws:
         self.ends = {key: at for key, at in self.ends.items() if decided[-1] < at}
 
     def held(self, runner: str, truth: State, now: datetime) -> Resources:
-        """What a runner holds for tries that do not begin yet."""
+        """Return what a runner keeps for tries that do not begin yet."""
         return self._sum(key for key, at in self.ends.items() if now < at and _runner(truth, key) == runner)
 
     def _note(self, event: AnyEvent, truth: State, now: datetime, begun: list[str]) -> None:
-        """A task of an array may begin in the place of any that failed. What was being stopped for others belongs to them.
+        """Note the tries that fail, and the starts that follow them.
 
-        `begun` holds the job of each start of this object that took no place yet: it takes the place of an end that follows.
+        Any task of an array may begin in place of a failed one. What was being stopped for another job is not kept.
+        `begun`: the jobs of starts in this object that replace no failed try yet; each replaces one that ends later.
         """
         if isinstance(event, Ended) and event.cause in FAILURES and event.outcome is JobState.PENDING:
             attempt, at = truth.attempt(event.key), event.ready_at or now
@@ -79,7 +80,7 @@ class KeptLaws:
                 begun.append(event.job)
 
     def _take(self, event: Started, truth: State, quota: Quota | None, now: datetime) -> AttemptKey | None:
-        """The start takes what is kept for others, as far as it may: that is kept no more. Returns the first it may not."""
+        """Drop what the start may take of the kept resources. Return the first attempt of which it may not take any."""
         own = self.size(event.key)
         kept = [
             key
@@ -100,12 +101,12 @@ class KeptLaws:
         return None
 
     def _waits(self, job: Job, event: Started, truth: State) -> bool:
-        """Whether it stood in the queue of the project that was given a start, or is that which started."""
+        """Return True if the job waits in the project of the start, or starts now itself."""
         began = [job.tasks[number].attempts[-1].started for number in truth.live.get(job.id, ())]
         return job.project == truth.jobs[event.job].project and (job.id in truth.pending or truth.now in began)
 
     def _may_take(self, job: Job, other: Job, truth: State, quota: Quota | None) -> bool:
-        """Whether one could have had the other stopped, by their ranks and by what its project held before."""
+        """Return True if `job` could have preempted `other`, by their ranks and by what its project held before."""
         ranks = [(CLASSES.index(each.job_class), each.priority) for each in (job, other)]
         if quota is None or job.project == other.project or ranks[0][0] < ranks[1][0]:
             return quota is None or ranks[0] < ranks[1]
@@ -128,7 +129,7 @@ def _shared(one: Resources, other: Resources) -> bool:
 
 
 def _may_start(truth: State, key: AttemptKey, quota: Quota | None, now: datetime) -> bool:
-    """Whether nothing but the pause keeps the task back."""
+    """Return True if only the pause keeps the task from a start."""
     job = truth.jobs.get(key.job)
     if (
         job is None
@@ -148,6 +149,6 @@ def _since(job: Job) -> datetime:
 
 
 def _retries(event: Started, truth: State, now: datetime) -> bool:
-    """Whether it is itself the next try of one that failed, for which the same was kept."""
+    """Return True if the start is itself the next try of a failed one, for which resources were kept, too."""
     last = truth.attempt(AttemptKey(event.job, event.task, event.attempt - 1)) if event.attempt else None
     return last is not None and last.cause in FAILURES and last.ended is not None and now < last.ended + 2 * PAUSE

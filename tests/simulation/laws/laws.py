@@ -1,4 +1,4 @@
-"""What must hold whatever happens, checked against the simulated world and not against the bastion's own word."""
+"""The laws, checked against the simulated world and not against what the bastion reports."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ from tests.simulation.laws.trust import TrustLaws
 from tests.simulation.parts.broken import Broken
 
 STOPS_MAX = 10
-"""How often a task may be stopped for others in a world, which lasts less than a day."""
+"""How often a task may be preempted in a world, which lasts less than a day."""
 
 FENCED_S = 31.5
-"""After so many seconds a deposed bastion is heard of no more, by a clock that may be slow."""
+"""How many seconds after a takeover the former leader may still call runners, by a clock that may be slow."""
 
 
 @dataclass(slots=True)
 class Laws:
-    """Watches the store and the calls. `truth` is the fold of what the journal really holds, `own` a small other one.
+    """Watches the store and the calls. `truth`: the fold of what the journal really holds. `own`: a small second fold.
 
-    `states`: where the tasks of open jobs stand. `gentle`: no single call fails. `harmed` are the machines that something
-    befell. `told_at` is when the journal was last written.
-    `asked`: somebody asked to cancel the job; `cancelled`: after its submission had been acknowledged, by the `cancels`.
+    `states`: the states of the tasks of open jobs. `gentle`: no single call fails. `harmed`: machines that a fault met.
+    `told_at`: when the journal was last written. `asked`: the jobs that a user asked to cancel. `cancelled`: those of
+    them that were asked for after their submission was acknowledged. `cancels`: the requests for these.
     """
 
     capacity: Resources
@@ -103,7 +103,7 @@ class Laws:
         self.kept = KeptLaws(self.fleet, lambda key: self.choices.shape(key).demand)
 
     def written(self, verb: str, key: str, data: bytes, now: float) -> None:
-        """A write took effect."""
+        """Check a write that took effect."""
         if verb != "delete" and key.startswith(layout.JOURNAL):
             self.rollback.written(key, data, unpack(data, layout.seq_of(key)).events, now)
         if verb == "create" and key.startswith(layout.ATTEMPTS):
@@ -129,7 +129,7 @@ class Laws:
             self._facts(key, facts)
 
     def torn(self, key: str) -> None:
-        """An object is damaged by other hands: what it told, and the journal does not, is lost."""
+        """Note that a fault damaged an object: what only this object held is lost."""
         if key == layout.STATUS:
             self.shown = 0
         named = layout.worker_of(key) if key.startswith(layout.FACTS) else None
@@ -139,7 +139,10 @@ class Laws:
             self.unread.add(named)
 
     def _deleted(self, key: str) -> None:
-        """A request leaves the inbox only when its effect is in the journal, or that it has none; that never shrinks."""
+        """Check a delete.
+
+        No journal object is deleted, and a request only when the journal holds its effect, or that it has none.
+        """
         if key.startswith(layout.JOURNAL):
             raise Broken(f"{key} was deleted")
         if key.startswith(layout.INBOX) and (name := layout.request_name(key)) not in self.truth.requests:
@@ -176,7 +179,7 @@ class Laws:
         share_laws.written(record, self.truth)
 
     def _status(self, status: Status, now: float) -> None:
-        """A bastion is deposed once its successor has said so; before that nobody acts against it."""
+        """Note a heartbeat: from the first one of a larger epoch on, all smaller epochs are former leaders."""
         if status.epoch < self.shown:
             raise Broken(f"the status is of epoch {status.epoch}, after one of epoch {self.shown}")
         self.shown = status.epoch
@@ -215,7 +218,7 @@ class Laws:
         self.choices.event(event)
 
     def _stopping(self, event: Stopping) -> None:
-        """Nobody is stopped for others again and again, and nobody for a silence that was the store's."""
+        """Check that no task is preempted again and again, and that none counts as lost because of a silent store."""
         task = event.job, event.task
         if event.cause is Cause.PREEMPTED:
             self.stops[task] += 1
@@ -228,7 +231,7 @@ class Laws:
                 raise Broken(f"{event.key} counts as lost ({event.reason}), and nothing befell its machines")
 
     def _end(self, event: Ended) -> None:
-        """An outcome is true: a kill of ours is never the user's failure, a success was one."""
+        """Check that an outcome is true: a kill by Bastion is never the user's failure, and a success was one."""
         task = event.job, event.task
         if event.cause in (Cause.LOST, Cause.VOID):
             self.lost.add(task)
@@ -243,7 +246,7 @@ class Laws:
             raise Broken(f"{task} ended as {self.ends[task]} and then as {event.outcome}")
 
     def _paper(self, key: str) -> None:
-        """Orders and stops are written only for what the journal has begun, or is stopping."""
+        """Check that an order belongs to an attempt that the journal started, and a stop to one that it stops."""
         job, task, number, what = key.removeprefix(layout.ATTEMPTS).split("/")
         attempt = self.truth.attempt(AttemptKey(job, int(task), int(number)))
         stopped = attempt is not None and attempt.state in (AttemptState.STOPPING, AttemptState.ENDED)
@@ -251,7 +254,7 @@ class Laws:
             raise Broken(f"the {what} of {job}/{task}/{number} is written before the journal says so")
 
     def _claim(self, key: str, claim: Claim, *, by_hand: bool) -> None:
-        """Only an operator may void what is to run: whoever runs there was ended before."""
+        """Check that only an operator voids a claim of an attempt that is to run, and ends its process first."""
         named = layout.worker_of(key)
         assert named is not None
         if not by_hand:
@@ -282,13 +285,13 @@ class Laws:
             self.succeeded.add((of.job, of.task))
 
     def exited(self, key: AttemptKey, worker: int, code: int, *, killed: bool) -> None:
-        """A process ended; `killed`: not by itself."""
+        """Note that a process ended. `killed`: not by itself."""
         self.exits[key, worker] = code
         if code != 0 and not killed:
             self.codes[key, worker] = code
 
     def starts(self, key: AttemptKey, worker: int, live: Iterable[tuple[AttemptKey, int]]) -> None:
-        """A process starts, while those of `live` run."""
+        """Check the start of a process while those of `live` run."""
         if (key, worker) in self.begun:
             raise Broken(f"{key} worker {worker} runs a second time")
         self.begun.add((key, worker))
@@ -305,13 +308,13 @@ class Laws:
             raise Broken(f"{key} runs again after it succeeded")
 
     def uses(self, live: Mapping[tuple[AttemptKey, int], Resources]) -> None:
-        """These processes run, each with what its replica holds."""
+        """Check the resources of the running processes, each with what its replica holds."""
         used = total(live.values())
         if not self.rollback.lost and not fits(used, self.capacity):
             raise Broken(f"running processes use {used} of {self.capacity}")
 
     def calls(self, epoch: int, now: float, what: str) -> None:
-        """A bastion of this epoch calls a runner."""
+        """Check that a bastion of this epoch may call a runner."""
         self.rollback.acts(what, epoch, now)
         if self.rollback.lost:
             return
@@ -324,7 +327,7 @@ class Laws:
             raise Broken(f"{what} by epoch {epoch}, which could write nothing for {now - self.heard_at[epoch]:.0f} s")
 
     def creates(self, placement: Placement, epoch: int, *, ordered: bool) -> None:
-        """Machines are asked for: only those of an attempt that the journal has begun, in the name of who asks."""
+        """Check that machines are created only for an attempt that the journal started, with the caller's epoch."""
         if self.rollback.lost:
             return
         if self.truth.attempt(placement.key) is None or not ordered:
@@ -334,7 +337,7 @@ class Laws:
         self.choices.creates(placement)
 
     def deletes(self, machine: str, key: AttemptKey, worker: int) -> None:
-        """A machine is deleted: never the one that the journal wants to run."""
+        """Check that the deleted machine is not one that the journal wants to run."""
         attempt, claim = self.truth.attempt(key), self.claims.get((key, worker))
         if self.rollback.lost or attempt is None or attempt.state not in (AttemptState.STARTING, AttemptState.RUNNING):
             return
@@ -342,7 +345,7 @@ class Laws:
             raise Broken(f"machine {machine} is deleted while {key} is {attempt.state}")
 
     def remembers(self, state: State) -> None:
-        """What a bastion has in memory, with nothing unwritten, is the fold of the journal up to there."""
+        """Check that a bastion's memory, without unwritten events, is the fold of the journal up to its number."""
         if self.rollback.lost:
             return
         if state.seq > len(self.digests):
@@ -352,7 +355,7 @@ class Laws:
 
 
 def digest(state: State) -> bytes:
-    """The state without its clock, which runs on between appends."""
+    """Encode the state without its clock, which goes on between appends."""
     now, state.now = state.now, None
     data = encode(state)
     state.now = now

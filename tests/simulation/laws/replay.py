@@ -1,4 +1,4 @@
-"""What must hold of decisions: taken again, from the journal alone, each is the one that was taken, bit for bit."""
+"""Law about decisions: each comes out the same, bit for bit, when it is taken again from the journal alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.simulation.parts.store import Store
 
 
 def replays(store: Store) -> int:
-    """Take every decision again. How many there were. Raises `Broken`."""
+    """Take every decision again, and return how many there were. Raises `Broken`."""
     keys = sorted(key for key in store.objects if layout.is_journal(key))
     records = [unpack(store.objects[key][0], layout.seq_of(key)) for key in keys]
     count = 0

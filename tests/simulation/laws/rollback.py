@@ -1,4 +1,4 @@
-"""What must hold once the store lost the end of the journal: nobody goes on from there before an admin accepts the loss."""
+"""Laws after the store lost the end of the journal: no bastion goes on from there before an admin accepts the loss."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from bastion.model.stored.events import AnyEvent, Epoch, LossAccepted, Started
 from tests.simulation.parts.broken import Broken
 
 FLIGHT_S = 90.0
-"""A call that was on its way when the end was lost is over after this time."""
+"""The most seconds until a call that was under way at the loss is over."""
 
 SILENT_S = 60.0 + FLIGHT_S
-"""So long a bastion may work on after its end was lost: what is on its way first comes back."""
+"""How many seconds a bastion may work on after the loss: calls that are under way come back first."""
 
 
 STILL_S = 30.0
-"""No bastion that runs rests so long between two turns."""
+"""A process without a turn for so many seconds stood still: a running bastion never rests so long."""
 
 
 @dataclass(slots=True)
 class RollbackLaws:
-    """From the loss on these are the laws of the world: all others go by a journal that is there no more.
+    """The only laws that apply after the loss: all others use a journal that no longer exists.
 
-    `lost_at`: when the end was lost, None before. `newcomers`: the first pid that begins afterwards. `ordered`: the attempts
-    of which there were orders. `missing`: the objects that are lost. `turns`: the last turn of each process, and when it `woke`
-    after it had stood still. `pids`: of each epoch.
+    `lost_at`: when the end was lost, None before. `newcomers`: the first pid that starts afterwards.
+    `ordered`: the attempts that had orders. `missing`: the lost objects. `turns`: the last turn of each process.
+    `woke`: when each process went on after it had stood still. `pids`: the process of each epoch.
     """
 
     lost_at: float | None = None
@@ -42,22 +42,24 @@ class RollbackLaws:
 
     @property
     def lost(self) -> bool:
-        """The end was lost, whatever came afterwards."""
+        """True once the end was lost, whatever came afterwards."""
         return self.lost_at is not None
 
     @property
     def open(self) -> bool:
-        """The end is lost, and nobody has accepted that."""
+        """True while the end is lost and no admin has accepted that."""
         return self.lost and self.accepted_at is None
 
     def loses(self, now: float, newcomers: int, missing: Mapping[str, bytes]) -> None:
-        """The end is lost now: these objects."""
+        """Note that the end of the journal is lost now: these objects."""
         self.lost_at, self.newcomers, self.missing = now, newcomers, dict(missing)
 
     def written(self, key: str, data: bytes, events: Sequence[AnyEvent], now: float) -> None:
-        """A journal object was written, at any time. A late write may put back a lost object. If that is the newest of them,
-        the journal has its end again, and the bastion that wrote it goes on. An older one that is still missing is a hole,
-        and the next bastion that reads it refuses to begin.
+        """Check a journal object, before or after the loss.
+
+        A late write may put back a lost object. If that is the newest of them, the journal has its end again, and the
+        bastion that wrote it goes on. An older object that is still missing is a gap: the next bastion that reads the
+        journal refuses to start.
         """
         if self.open and self.missing.get(key) == data:
             is_end = key == max(self.missing)
@@ -77,22 +79,22 @@ class RollbackLaws:
                 raise Broken(f"{event.key} is given a second time, after a loss was accepted")
 
     def orders(self, key: str) -> None:
-        """An object of an attempt was written: its key is taken from then on. Before that nobody outside knows of it."""
+        """Note an object of an attempt: from then on its number is used. Before, only the bastion knew it."""
         if (attempt := layout.ordered(key)) is not None:
             self.ordered.add(attempt)
 
     def acts(self, what: str, epoch: int, now: float) -> None:
-        """A bastion calls a runner for more than a look."""
+        """Check a call that changes something at a runner."""
         if self.open and self.lost_at is not None and now - self._since(self.pids.get(epoch, -1), now) > SILENT_S:
             raise Broken(f"{what} by epoch {epoch} while the end of the journal is lost, and nobody accepted that")
 
     def _since(self, pid: int, now: float) -> float:
-        """Since when a process could have seen the loss: now, if it has not done a turn since it stood still."""
+        """Return since when a process could have seen the loss: now, if it has done no turn since it stood still."""
         still = now - self.turns.get(pid, now) > STILL_S
         return now if still else max(self.lost_at or 0.0, self.woke.get(pid, 0.0))
 
     def works(self, epoch: int, pid: int, now: float) -> None:
-        """A bastion has done a turn. One that stood still until now has its time from here on."""
+        """Check a turn of a bastion. For one that stood still until now, the time starts now."""
         if now - self.turns.get(pid, now) > STILL_S:
             self.woke[pid] = now
         self.turns[pid] = now
@@ -102,7 +104,7 @@ class RollbackLaws:
             raise Broken(f"epoch {epoch} works on {now - self.lost_at:.0f} s after the end of the journal was lost")
 
     def refuses(self, what: Exception) -> None:
-        """A bastion ends, since the journal is not what it was."""
+        """Check that a bastion that ends because of its journal has lost something of it."""
         if not self.lost:
             raise Broken(f"a bastion ends, and nothing of the journal is lost: {what}") from what
 

@@ -1,5 +1,7 @@
-"""What must hold of shares as people read them: all of a kind is promised to somebody, who left a project borrows, and nobody
-loses for another project what is its own project's share.
+"""Laws about shares, by the numbers that commands show.
+
+Every unit of a kind is promised to a project; users who left a project borrow; and no project loses its own share to
+another one.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from tests.simulation.parts.broken import Broken
 
 
 def event(event: AnyEvent, truth: State) -> None:
-    """An event of the journal: with a new quota file no unit is nobody's. Raises `Broken`."""
+    """Check, after a new quota file, that every unit is promised to a project. Raises `Broken`."""
     quota = inputs(truth).quota
     if quota is None or not isinstance(event, FileChanged):
         return
@@ -31,7 +33,7 @@ def event(event: AnyEvent, truth: State) -> None:
 
 
 def written(record: JournalObject, truth: State) -> None:
-    """What must hold after a journal object. Raises `Broken`."""
+    """Check a journal object. Raises `Broken`."""
     quota = inputs(truth).quota
     if quota is None or quota.is_open:
         return
@@ -41,10 +43,10 @@ def written(record: JournalObject, truth: State) -> None:
 
 
 def _gives(record: JournalObject, truth: State, quota: Quota) -> None:
-    """A project has a task stopped for another one only while its members use more than its share of what the task holds.
+    """Check that a project loses a task to another one only while its members use more than its share.
 
-    They are members who are so now. All that the project holds after the decision counts, but for what it gave to others: so
-    the law needs not know in which order the stops of one decision were chosen.
+    Only the kinds that the task holds count, and only users who are members now. What the project holds after the
+    decision counts, except what it gave to others. So the law need not know in which order the stops were chosen.
     """
     given: dict[str, list[Stopping]] = {}
     for event in record.events:
@@ -74,8 +76,9 @@ def _is_own(truth: State, job: Job, other: str, quota: Quota) -> bool:
 
 
 def _uses(truth: State, quota: Quota, project: str) -> Resources:
-    """What members of a project hold, but for what they give to others; and what may be kept for them: for the next try of a
-    task, and for whom others were stopped.
+    """Return what members of a project hold, without what they give to others, and what may be kept for them.
+
+    Resources are kept for the next try of a task, and for a job for which others were stopped.
     """
     found: Resources = {}
     for _, job, attempt in truth.live_attempts():
@@ -91,7 +94,7 @@ def _uses(truth: State, quota: Quota, project: str) -> Resources:
 
 
 def _borrows(truth: State, quota: Quota) -> None:
-    """All that those hold who left their project counts as borrowed."""
+    """Check that all resources of users who left their project count as borrowed."""
     if not (left := _left(truth, quota)):
         return
     told = usage(truth, quota)
@@ -102,7 +105,7 @@ def _borrows(truth: State, quota: Quota) -> None:
 
 
 def _left(truth: State, quota: Quota) -> Resources:
-    """What they hold, by the plain names of the file."""
+    """Return what users who left their project hold, by the kinds of the file."""
     held: Resources = {}
     for _, job, _ in truth.live_attempts():
         if not _belongs(job, quota):

@@ -1,4 +1,4 @@
-"""What must hold of walls between tiers: each attempt lies on one side, with the runner that gives its tier."""
+"""Laws about partitions: each attempt lies in one of them, with the runner of its tier."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.simulation.parts.broken import Broken
 
 
 def on_its_side(attempt: Attempt | None, runner: str, fleet: Mapping[str, Resources]) -> None:
-    """Machines are asked of this runner: the journal names it, and the table names it for the tier. Raises `Broken`."""
+    """Check that the runner asked for machines is the one in the journal and the one of the tier. Raises `Broken`."""
     if attempt is not None and attempt.runner != runner:
         raise Broken(f"machines are asked of {runner} for an attempt on {attempt.runner}")
     if attempt is not None and _of_tier(attempt.tier, fleet) != runner:
@@ -18,7 +18,7 @@ def on_its_side(attempt: Attempt | None, runner: str, fleet: Mapping[str, Resour
 
 
 def check(truth: State, fleet: Mapping[str, Resources]) -> None:
-    """No runner has promised more than it holds, and nothing counts to a tier of another. Raises `Broken`."""
+    """Check that attempts hold no more than their runner has, and count to one of its tiers. Raises `Broken`."""
     live = truth.live_attempts()
     for key, _, attempt in live:
         if attempt.runner != _of_tier(attempt.tier, fleet):

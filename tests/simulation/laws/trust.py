@@ -1,4 +1,4 @@
-"""What must hold whatever others say: listings that spoof, claims and facts that are forged."""
+"""Laws about untrusted data: listings with machines of other people, and forged claims and facts."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ FORGED = "an end that its worker did not tell"
 
 @dataclass(slots=True)
 class TrustLaws:
-    """Nobody's word counts that anybody could have written."""
+    """Checks that data which any user could have written counts as no proof."""
 
     def deletes(self, machine: str, spoofs: Collection[str]) -> None:
-        """A machine is deleted: never what is somebody else's."""
+        """Check that a deleted machine is not one of somebody else."""
         if machine in spoofs:
             raise Broken(f"{machine} is somebody else's, and a bastion ends it")
 
     def gives_up(self, epoch: int, epochs: Collection[int]) -> None:
-        """A bastion takes itself for deposed: only where the journal has another one."""
+        """Check that a bastion gives up its leadership only when the journal holds a larger epoch."""
         if epoch and max(epochs, default=0) <= epoch:
             raise Broken(f"epoch {epoch} gives up, and the journal knows no larger one")
 
     def event(self, event: AnyEvent) -> None:
-        """Something is in the journal: a worker runs on a machine of its own, and ends by its own word."""
+        """Check an event: a worker runs on its own machine, and only its own facts end it."""
         if isinstance(event, Claimed) and f":{event.key}/{event.worker}@" not in event.machine:
             raise Broken(f"worker {event.worker} of {event.key} is said to be on {event.machine}")
         if isinstance(event, Exited) and event.message == FORGED:
