@@ -32,7 +32,7 @@ bucket.write("old", b"old")
 for put in (bucket.create, bucket.write):
     try:
         put("new", b"x" * (4 << 20))
-    except Full as error:
+    except StoreFull as error:
         print(error)
 print(bucket.read("old").data, [stat.key for stat in bucket.list("")])
 print(sorted(path.name for path in Path(sys.argv[1], "%private").iterdir()))

@@ -56,7 +56,7 @@ def test_the_bastion_runs_jobs_on_it_and_a_client_needs_nothing(fleet: Fleet, py
     assert fleet.log(job).startswith("hello from ")
     assert [event["runner"] for event in fleet.events("Started")] == ["slots"]
     warned = fleet.run("bastion", "config", "set", "reclaim_delay=5", "--yes")
-    assert "warning: runners has 'slots', which is not installed here, " in warned.stderr
+    assert "warning: runners has 'slots', which is not installed here; " in warned.stderr
     assert warned.returncode == 0
 
 
