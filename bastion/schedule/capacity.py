@@ -22,7 +22,10 @@ def capacity_of(quota: Quota, places: RunnerChoice, blind: frozenset[str]) -> Ca
     reachable runner gives that kind in another partition.
     """
     partition_starts = places.partition_starts
-    declared = (*quota.tiers, *({} for _ in range(len(quota.tiers), partition_starts[-1] + 1 if partition_starts else 0)))
+    declared = (
+        *quota.tiers,
+        *({} for _ in range(len(quota.tiers), partition_starts[-1] + 1 if partition_starts else 0)),
+    )
     named, taken, tiers = quota.total(), Counter[tuple[str, tuple[str, ...]]](), list[Resources]()
     for partition in (spans := Capacity(declared, partition_starts).partitions):
         own = declared[partition.start : partition.stop]

@@ -45,10 +45,10 @@ from .time_integral import MICROSECOND, TimeIntegral, Window
 from .usage import shares
 
 K = TypeVar("K")
-Of = Callable[[Job | JobSpec, str], str | None]
+EntryName = Callable[[Job | JobSpec, str], str | None]
 """A function that names the entry of a job, from its spec or its state, and its id; None: the job is not counted."""
 
-BY: Mapping[str, Of] = {
+BY: Mapping[str, EntryName] = {
     "project": lambda job, _: job.project,
     "user": lambda job, _: job.user,
     "job": lambda _, job_id: job_id,
@@ -117,7 +117,7 @@ class Ledger:
         time before.
     """
 
-    def __init__(self, window: Window, of: Of, state: State | None = None) -> None:
+    def __init__(self, window: Window, of: EntryName, state: State | None = None) -> None:
         """Begin a ledger with an entry for each name that `of` gives; see `BY`.
 
         `state` is the fold of the journal before the first object. It must be older than the window.

@@ -54,11 +54,14 @@ def _elsewhere(scheme: str, url: str) -> Bucket:
 
 def open_ruled(scheme: str, name: str) -> ExpiringStore:
     """Open the whole bucket of this name in a store that has lifecycle rules. Raises `UsageError`, `AccessDenied`."""
-    from .gcs import GcsBucket
+    url = f"{scheme}://{name}"
+    if scheme == "gs":
+        from .gcs import GcsBucket
+
+        return GcsBucket(url)
     from .s3 import S3Bucket
 
-    url = f"{scheme}://{name}"
-    return GcsBucket(url) if scheme == "gs" else S3Bucket(url)
+    return S3Bucket(url)
 
 
 def check_scheme(url: str, what: str) -> None:

@@ -19,7 +19,7 @@ class BoardReader:
     """A source of boards for the screen. It allows one call at a time."""
 
     def __init__(self, context: CommandContext) -> None:
-        self._desk = context
+        self._context = context
         self._reader = context.reader()
         self._view: View | None = None
 
@@ -27,9 +27,9 @@ class BoardReader:
         """Return the board. `anew`: ask the bucket, with two requests if nothing is new. Raises `BastionError`."""
         if anew or self._view is None:
             self._view = self._reader.look(thrifty=True)
-        status, now = self._view.status, self._desk.clock.wall()
+        status, now = self._view.status, self._context.clock.wall()
         died = status is not None and host.died(status)
-        return board(self._view, asked, summary(self._desk.bastion, status, now=now, died=died))
+        return board(self._view, asked, summary(self._context.bastion, status, now=now, died=died))
 
 
 def run(call: Call[Options]) -> int:

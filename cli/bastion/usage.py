@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from bastion.model.interfaces import Bucket, Map
 from bastion.model.nearest import did_you_mean
 from bastion.model.stored.journal_object import Gap, Gaps
 from bastion.platform.system import SystemClock, ThreadTasks
-from bastion.schedule.ledger import BY, Ledger, Of
+from bastion.schedule.ledger import BY, EntryName, Ledger
 from bastion.schedule.ledger_table import LedgerLine, entry_lines, hours, total_line
 from bastion.schedule.time_integral import Window
 
@@ -34,14 +34,16 @@ class UsageFound:
     """The result of adding up.
 
     by: the kind of entries: project, user or job.
+    labels: the labels of the jobs that are counted; empty: all are counted.
     ledger: the closed ledger of the window.
     lines: the entries, the largest first.
-    total: the whole fleet, as one line.
+    total: all jobs that are counted, as one line.
     gaps: the gaps in the journal.
     bastion: the bastion's name, and the age of its last tick in seconds.
     """
 
     by: str
+    labels: Mapping[str, str]
     ledger: Ledger
     lines: Sequence[LedgerLine]
     total: LedgerLine
@@ -63,7 +65,7 @@ def run(call: Call[UsageOptions]) -> int:
             call.output.note(line)
         call.output.csv(list(csv_rows(found.lines, found.by)))
     else:
-        foot = [*gap_lines(found.gaps), *_later(found.ledger), _foot(found.ledger.window, found.bastion)]
+        foot = [*gap_lines(found.gaps), *_later(found.ledger), _foot(found)]
         call.output.say("\n".join([*_table(call.output, found), *foot]))
     return DONE
 
@@ -74,9 +76,11 @@ def _found(call: Call[UsageOptions]) -> UsageFound:
     with call.output.progress("reading the journal"):
         ledger = read_ledger(place.bucket, window, _of(by, call.options.label), ThreadTasks().map, gaps)
     lines = entry_lines(ledger, by)
+    if labels := call.options.label:  # a share is for all jobs of a project, so it says nothing about some of them
+        lines = [replace(line, share_hours={}) for line in lines if line.who in ledger.entries]
     bastion = {"name": place.name, "last_tick_age_s": tick_age_s(place.status(), now)}
     total = total_line(ledger, lines)
-    return UsageFound(by=by, ledger=ledger, lines=lines, total=total, gaps=gaps.found, bastion=bastion)
+    return UsageFound(by=by, labels=labels, ledger=ledger, lines=lines, total=total, gaps=gaps.found, bastion=bastion)
 
 
 def _json(found: UsageFound) -> dict[str, Any]:
@@ -84,6 +88,7 @@ def _json(found: UsageFound) -> dict[str, Any]:
     return {
         "schema": 1,
         "by": found.by,
+        **({"labels": dict(found.labels)} if found.labels else {}),
         "since": rfc3339(window.since),
         "until": rfc3339(window.until),
         "rows": [{found.by: line.who, **line.row()} for line in found.lines],
@@ -96,7 +101,7 @@ def _json(found: UsageFound) -> dict[str, Any]:
 
 def _drawn(found: UsageFound) -> str:
     window = found.ledger.window
-    title = f"{found.bastion['name']}: {window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
+    title = f"{found.bastion['name']}: {window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC{_only(found)}"
     numbers = "\n".join(rows(found.lines, found.total, found.by))
     return page(found.ledger, found.lines, by=found.by, title=title, numbers=numbers)
 
@@ -124,7 +129,7 @@ def csv_rows(lines: Sequence[LedgerLine], by: str) -> Iterator[tuple[object, ...
 
 def _table(output: Output, found: UsageFound) -> list[str]:
     if not found.lines:
-        return ["nothing was submitted and nothing ran"]
+        return [f"nothing was submitted and nothing ran{_only(found)}"]
     heads, *rest = rows(found.lines, found.total, found.by, output.width)
     return [output.bold(heads), *rest]
 
@@ -140,10 +145,20 @@ def _cells(line: LedgerLine, kinds: Sequence[str], shares: bool) -> list[str]:
     return cells
 
 
-def _foot(window: Window, bastion: Mapping[str, Any]) -> str:
+def _only(found: UsageFound) -> str:
+    """Return the words for a report that counts only jobs with some labels."""
+    return (
+        f", only jobs with {', '.join(f'{name}={value}' for name, value in found.labels.items())}"
+        if found.labels
+        else ""
+    )
+
+
+def _foot(found: UsageFound) -> str:
+    window, bastion = found.ledger.window, found.bastion
     age = bastion["last_tick_age_s"]
     seen = "never seen" if age is None else f"last seen {short(age)} ago"
-    return f"{rfc3339(window.since)} to {rfc3339(window.until)}. bastion {bastion['name']}: {seen}."
+    return f"{rfc3339(window.since)} to {rfc3339(window.until)}{_only(found)}. bastion {bastion['name']}: {seen}."
 
 
 def _later(ledger: Ledger) -> list[str]:
@@ -161,7 +176,7 @@ def _by(word: str) -> str:
     return word
 
 
-def _of(by: str, labels: Mapping[str, str]) -> Of:
+def _of(by: str, labels: Mapping[str, str]) -> EntryName:
     """Return the function that names the entries; only jobs with these labels have one."""
     return lambda job, job_id: BY[by](job, job_id) if labels.items() <= job.labels.items() else None
 
@@ -198,7 +213,7 @@ def _of_kind(ledger: Ledger, lines: Sequence[LedgerLine], kind: str, by: str) ->
         )
 
 
-def read_ledger(bucket: Bucket, window: Window, of: Of, at_once: Map, gaps: Gaps) -> Ledger:
+def read_ledger(bucket: Bucket, window: Window, of: EntryName, at_once: Map, gaps: Gaps) -> Ledger:
     """Return the closed ledger of a window; `of` as in `Ledger`. Raises `BucketError`, `NewerVersion`.
 
     It reads the journal once, up to the window's end, with a few objects in memory at a time. Objects that cannot be

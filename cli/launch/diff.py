@@ -14,7 +14,7 @@ from bastion.bundler.unpack import unpack
 from bastion.launcher.read.job_lookup import FoundJob
 from bastion.launcher.read.past_jobs import look_up
 from bastion.launcher.read.stored_spec import needed_spec
-from bastion.launcher.submit.spec_diff import Pairs, surroundings, wishes
+from bastion.launcher.submit.spec_diff import Pairs, asked_for, surroundings
 from bastion.model.errors import ObjectNotFound
 from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import BundleRef, JobSpec, written_out
@@ -35,7 +35,7 @@ def run(call: Call[Options]) -> int:
     one, other = (needed_spec(context.bucket, context.tasks, job) for job in jobs)
     with call.output.progress("comparing"):
         code = _code(context.bucket, one.bundle, other.bundle)
-    found = {"spec": wishes(one, other), "environment": surroundings(one, other), "code": code}
+    found = {"spec": asked_for(one, other), "environment": surroundings(one, other), "code": code}
     if call.output.json:
         call.output.data({"schema": 1, "jobs": [{"id": job.id, "name": job.name} for job in jobs], **found})
     else:

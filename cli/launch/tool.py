@@ -187,7 +187,7 @@ TOOL = Tool(
             "rerun",
             "bastion.cli.launch.rerun",
             "Submit a job once more, with the same code. Flags, and a COMMAND after --, replace its values; --env "
-            "adds variables. Outputs go to a new folder, unless the user named one.",
+            "and --label add to its own. Outputs go to a new folder, unless the user named one.",
             RerunOptions,
             takes_command=True,
         ),

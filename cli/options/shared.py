@@ -181,9 +181,6 @@ class JobOptions(RequestOptions):
         "GLOB",
         field="outputs",
     )
-    request = switch(
-        "With --dry_run: print the request as it would be stored, for programs that submit without launch."
-    )
     follow = switch("Show the log until the job ends, and exit with the job's exit code.")
     wait = switch("Wait until the job ends, and exit with the job's exit code.")
 
@@ -195,6 +192,9 @@ class SubmitOptions(JobOptions, CodeOptions):
         "Job spec to start from: JSON or TOML, as --dry_run prints it; - reads standard input. Flags and COMMAND "
         "override it.",
         "FILE",
+    )
+    request = switch(
+        "With --dry_run: print the request as it would be stored, for programs that submit without launch."
     )
 
 

@@ -141,12 +141,15 @@ def pairs(about: str, sample: str, *, field: str = "") -> Flag[dict[str, str]]:
 
 
 def _table(typed: list[str], flag: str) -> dict[str, str]:
-    found = [text.partition("=") for text in typed]
-    if wrong := next(
-        (text for text, (name, equals, _) in zip(typed, found, strict=True) if not (name and equals)), None
-    ):
-        raise UsageError(f"{flag} is {wrong[:64]!r}; use {flag} NAME=VALUE")
-    return {name: value for name, _, value in found}
+    found: dict[str, str] = {}
+    for text in typed:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise UsageError(f"{flag} is {text[:64]!r}; use {flag} NAME=VALUE")
+        if found.get(name, value) != value:
+            raise UsageError(f"{flag} gives {name[:64]} two values; give it one")
+        found[name] = value
+    return found
 
 
 class Options:

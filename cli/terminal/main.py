@@ -90,6 +90,8 @@ def _message(error: BastionError | OSError) -> str:
     """
     if not isinstance(error, OSError) or not isinstance(name := error.filename, str) or not error.strerror:
         return str(error)
+    if error.filename2 is not None:  # which of the two is meant, it does not say
+        return f"{name} to {error.filename2}: {error.strerror.lower()}"
     folder = os.path.dirname(name) or os.curdir
     if not isinstance(error, FileNotFoundError):
         return f"cannot open {name}: {error.strerror.lower()}"

@@ -28,9 +28,12 @@ def parse(tool: Tool, argv: Sequence[str]) -> CommandLine:
     command = next((c for c in tool.commands if c.name == name), tool.action)
     if command is None:
         return _without_command(tool, words)
-    parser, values, rest = _values(tool, command, words)
-    given = frozenset(name for name in values if parser[name].present)
-    about = next((flag.name for flag in ABOUT if values[flag.name]), "")
+    parser, rest = _parsed(tool, command, words)
+    known = {flag.name: flag for flag in (*ABOUT, *SHARED, *command.flags)}
+    given = frozenset(name for name in known if parser[name].present)
+    about = next((flag.name for flag in ABOUT if parser[flag.name].value), "")
+    # Help and version do not wait for right values.
+    values = {} if about else {name: flag.value(parser[name].value) for name, flag in known.items()}
     line = CommandLine(
         tool=tool,
         command=command,
@@ -116,9 +119,7 @@ def _too_many(line: CommandLine, name: str, word: str) -> str:
     return f"{word!r} stands before --; put flags before -- and the command to run after it"
 
 
-def _values(
-    tool: Tool, command: Command, words: Sequence[str]
-) -> tuple[absl_flags.FlagValues, dict[str, Any], list[str]]:
+def _parsed(tool: Tool, command: Command, words: Sequence[str]) -> tuple[absl_flags.FlagValues, list[str]]:
     known = {flag.name: flag for flag in (*ABOUT, *SHARED, *command.flags)}
     parser, words = _parser(known), _understood(tool, command, words, known)
     try:
@@ -132,7 +133,7 @@ def _values(
         raise UsageError(_wrong_value(str(error), known)) from None
     except (absl_flags.Error, ValueError) as error:
         raise UsageError(" ".join(str(error).split()).removesuffix(".")) from None
-    return parser, {name: flag.value(parser[name].value) for name, flag in known.items()}, rest
+    return parser, rest
 
 
 def _understood(tool: Tool, command: Command, words: Sequence[str], known: Mapping[str, Flag[Any]]) -> list[str]:

@@ -31,7 +31,7 @@ class BastionReader:
         self._tasks = tasks
         self._inbox = f"{layout.INBOX}{user}/" if user else layout.INBOX
         self._state: State | None = None
-        self._holes = Gaps()
+        self._gaps = Gaps()
         self._parsed: dict[str, UnreadJob | None] = {}
         self._listed: list[Stat] = []
         self._status: Status | None = None
@@ -57,15 +57,15 @@ class BastionReader:
             unread=tuple(self._unread(state)),
             status=self._status,
             now=self._clock.wall(),
-            gaps=(*self._holes.found, *lost_end(state, self._status)),
+            gaps=(*self._gaps.found, *lost_end(state, self._status)),
         )
 
     def _grown(self) -> State:
         """Return the state with everything that the journal holds by now and that can be read."""
         if self._state is None:
-            self._state = journal_reader.load(self._bucket, self._tasks.map, self._holes)
+            self._state = journal_reader.load(self._bucket, self._tasks.map, self._gaps)
         else:
-            journal_reader.catch_up(self._bucket, self._state, self._tasks.map, self._holes)
+            journal_reader.catch_up(self._bucket, self._state, self._tasks.map, self._gaps)
         return self._state
 
     def _read(self, state: State) -> bool:

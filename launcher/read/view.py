@@ -9,6 +9,7 @@ from typing import Any
 
 from bastion.model.durations import moment, short
 from bastion.model.errors import UsageError
+from bastion.model.job import spec
 from bastion.model.job.spec import JobSpec
 from bastion.model.layout import job_id
 from bastion.model.nearest import did_you_mean
@@ -111,8 +112,15 @@ def filter_of(flags: Mapping[str, Any], now: datetime) -> JobFilter:
         projects=words(flags["project_id"]),
         states=states(flags["state"]),
         since=moment(flags["since"], now) if flags["since"] else None,
-        labels=flags["label"],
+        labels=_labels(flags["label"]),
     )
+
+
+def _labels(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Return these labels. Raises `UsageError` for one that no job can have."""
+    if wrong := next(spec.labels(labels), None):
+        raise UsageError(f"--label {wrong}")
+    return labels
 
 
 def submitted(known: Known) -> datetime:

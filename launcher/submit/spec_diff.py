@@ -16,7 +16,7 @@ _ORIGIN = ("client_version", "host", "git_commit", "git_dirty")
 _ELSEWHERE = frozenset({"schema", "env", "instance_type", "bundle", "provenance"})
 
 
-def wishes(one: JobSpec, other: JobSpec) -> Pairs:
+def asked_for(one: JobSpec, other: JobSpec) -> Pairs:
     """Return the fields that the users of the two jobs asked for differently."""
     return _pairs(*(_without(_plain(spec), _ELSEWHERE) for spec in (one, other)))
 

@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from bastion.bundler.checkout import Checkout
-from bastion.bundler.git_commands import GitAccess
-from bastion.bundler.git_commands import GitContext as GitDoors
+from bastion.bundler.git_commands import GitAccess, GitContext
 from bastion.model import layout
 from bastion.model.interfaces import Bucket
 from bastion.platform import host
@@ -135,7 +134,7 @@ def _context(
     farewell: Callable[[], TerminationNotice | None] | None = None,
 ) -> WorkerContext:
     """Make the context of one process. Connections and threads cannot be shared with a child, so each has its own."""
-    logs_of = account(options.run_as).uid if options.private and options.run_as else None
+    logs_of = account(options.run_as).uid if options.private and options.run_as is not None else None
     bucket = housed(open_part(options.bucket, logs_of=logs_of), options.buckets)
     return WorkerContext(
         bucket=bucket,
@@ -168,7 +167,7 @@ def _put(bucket: Bucket, url: str) -> Put:
 
 def _machine(options: WorkerOptions, inside: OwnContainer | None) -> LocalMachine:
     shell, clock, key = SystemShell(), SystemClock(), options.key
-    whose = account(options.run_as) if options.run_as else None
+    whose = account(options.run_as) if options.run_as is not None else None
     access = GitAccess(deploy_key=options.deploy_key, known_hosts=options.known_hosts, local=whose is None)
     container = f"bastion.{key.job}.{key.task}.{key.attempt}.{options.worker}"
     root = options.cache / whose.name if whose else options.cache
@@ -176,7 +175,7 @@ def _machine(options: WorkerOptions, inside: OwnContainer | None) -> LocalMachin
     return LocalMachine(
         options.folder,
         os.environ,
-        fetcher=Checkout(context=GitDoors(shell=shell, clock=clock, access=access)),
+        fetcher=Checkout(context=GitContext(shell=shell, clock=clock, access=access)),
         cache=Cache(root=root, boot=host.boot(), shell=shell, clock=clock, ids=RandomIds(), account=whose),
         engine=Engine(os.environ.get("DOCKER_HOST", SOCKET), container, lambda registry: login(registry, os.environ)),
         account=whose,

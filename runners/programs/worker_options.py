@@ -37,7 +37,7 @@ class WorkerOptions:
     parent: pid of the process that the worker ends with; None: it has none.
     entry: the machine's entry in the registry of this host; None: there is no registry.
     group: the machine's control group; empty: there is none.
-    run_as: the account that the job runs as; empty: the account of the worker.
+    run_as: the account that the job runs as; None: the account of the worker.
     private: logs can be read by the job's account alone.
     secrets: the folder with this machine's secrets; None: the machine has none.
     deploy_key, known_hosts: files for private git repositories; empty: there are none.
@@ -58,7 +58,7 @@ class WorkerOptions:
     parent: int | None
     entry: Path | None
     group: str
-    run_as: str
+    run_as: str | None
     private: bool
     secrets: Path | None
     deploy_key: str
@@ -85,7 +85,7 @@ class WorkerOptions:
             parent=int(flags["parent"]) if "parent" in flags else None,
             entry=Path(flags["entry"]) if "entry" in flags else None,
             group=flags.get("group", ""),
-            run_as=flags.get("run_as", ""),
+            run_as=flags.get("run_as"),
             private=PRIVATE in flags,
             secrets=Path(flags["secrets"]) if "secrets" in flags else None,
             deploy_key=flags.get("deploy_key", ""),

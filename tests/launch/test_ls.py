@@ -70,6 +70,11 @@ def test_filters_narrow_what_is_shown(busy: Bench, words: tuple[str, ...], shown
     assert names(busy, *words) == shown
 
 
+def test_a_row_has_the_labels_of_its_job(busy: Bench) -> None:
+    (row,) = busy.launch("ls", "--all", "--label=run=running", "--json").json["jobs"]
+    assert row["labels"] == {"team": "rl", "run": "running"}
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -77,6 +82,10 @@ def test_filters_narrow_what_is_shown(busy: Bench, words: tuple[str, ...], shown
         (("-n0",), "--limit is 0; use 1 or more"),
         (("--since=yesterday",), "--since is 'yesterday'; use a number and a unit"),
         (("--label=team",), "--label is 'team'; use --label NAME=VALUE"),
+        (("--label=",), "--label is ''; use --label NAME=VALUE"),
+        (("--label==rl",), "--label is '=rl'; use --label NAME=VALUE"),
+        (("--label=team=a", "--label=team=b"), "--label gives team two values; give it one"),
+        (("--label=team=r l",), "--label has 'team=r l'; for names and values use 1 to 63 letters"),
         (("-o", "jsn"), "--output is 'jsn'; did you mean json?"),
         (("--json", "-ocsv"), "--json and --output=csv ask for two formats"),
     ],

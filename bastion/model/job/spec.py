@@ -37,7 +37,7 @@ SINCE: Mapping[str, int] = {"shell": 2, "outputs": 2, "finish_timeout_s": 2, "cr
 An older bastion refuses such a spec by its number.
 """
 SPEC = max(SINCE.values())
-"""The newest schema of a spec. Only a spec that uses a field of `SINCE` has it; any other spec has schema 1."""
+"""The newest schema of a spec. A spec has the schema of the newest field of `SINCE` that it uses; 1 if it uses none."""
 
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,62}[A-Za-z0-9])?")
@@ -64,9 +64,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 
 class KeptSpec(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The fields of a job spec that the bastion keeps in its state as long as the job, because it decides by them.
-
-    Times are in seconds.
+    """The fields that a job in the bastion's state has from its spec, under the same names. Times are in seconds.
 
     name: the job's name, which need not be unique; its id is made from it.
     user: the user who submits it; must be the user of the inbox key.
@@ -109,7 +107,7 @@ class KeptSpec(msgspec.Struct, kw_only=True, omit_defaults=True):
 class JobSpec(  # type: ignore[misc]  # msgspec, other than dataclasses, can freeze what derives from a mutable base
     KeptSpec, Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """A job as its user asked for it: `KeptSpec`, and what only the workers and people need.
+    """A job as its user asked for it.
 
     Fields at their defaults are not written to the bucket: so an older bastion can read the spec, too.
 
@@ -294,7 +292,8 @@ def _outputs(value: list[str]) -> Iterator[str]:
             yield f"has {shown(glob)}; use a glob of files below the working folder, as '*.txt' or 'results/*'"
 
 
-def _labels(value: Mapping[str, str]) -> Iterator[str]:
+def labels(value: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is wrong with labels, or with a filter of labels. A value may be empty."""
     if len(value) > LABELS_MAX:
         yield f"has {len(value)} labels; at most {LABELS_MAX} are allowed"
     wrong = next(
@@ -336,7 +335,7 @@ RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
     ("max_parallel", between(1, COUNT_MAX)),
     ("job_class", one_of(CLASSES)),
     ("max_tier", between(0, TIER_MAX)),
-    ("labels", _labels),
+    ("labels", labels),
     ("bundle", bundle.faults),
     ("setup", command_rules.setup),
     ("shell", one_of(command_rules.SHELLS)),

@@ -18,6 +18,7 @@ from bastion.platform.system import SystemClock
 from tests.support.bench import QUOTA, Bench
 from tests.support.world import spec
 
+TEAM = {"team": "rl"}
 A, B = ({"job": name, "task": 0, "attempt": 0} for name in ("a-0", "b-0"))
 
 
@@ -37,7 +38,7 @@ def old(bench: Bench) -> Bench:
         4 * hour,
         FileChanged(file="quota", version="1", text=QUOTA),
         CapacityChanged(runner="local", resources={"v4": 8, "cpu": 4}),
-        Submitted(request="alice/a", job="a-0", spec=spec(name="a", project="nlp", resources={"v4": 8})),
+        Submitted(request="alice/a", job="a-0", spec=spec(name="a", project="nlp", resources={"v4": 8}, labels=TEAM)),
     )
     happens(3 * hour, Started(**A, runner="local", tier=0, workers=1), Claimed(**A, worker=0, machine="m"))  # type: ignore[arg-type]
     bobs = spec(name="b", user="bob", project="vision", resources={"v4": 4, "cpu": 1})
@@ -67,6 +68,18 @@ def test_every_account_has_its_hours_waits_and_preemptions(old: Bench) -> None:
     assert (nlp["preemptions"], vision["preemptions"]) == ({"suffered": 1, "caused": 0}, {"suffered": 0, "caused": 1})
     assert vision["unit_hours"] == {"cpu": pytest.approx(1.0, abs=0.01), "v4": pytest.approx(4.0, abs=0.01)}
     assert (said["total"]["jobs"], said["bastion"]) == (2, {"name": "b", "last_tick_age_s": None})
+
+
+def test_a_label_counts_its_jobs_only_and_says_so_and_shares_are_left_out(old: Bench) -> None:
+    said = old.bastion("usage", "--since=1d", "--label=team=rl", "--json").json
+    assert (said["labels"], [row["project"] for row in said["rows"]]) == (TEAM, ["nlp"])
+    assert said["rows"][0]["share_hours"] == {}
+    assert said["total"]["unit_hours"] == said["rows"][0]["unit_hours"]
+    lines = old.bastion("usage", "--since=1d", "--label=team=rl").out
+    assert "vision" not in lines
+    assert ", only jobs with team=rl. bastion" in lines
+    none = old.bastion("usage", "--since=1d", "--label=team=cv").out
+    assert "nothing was submitted and nothing ran, only jobs with team=cv" in none
 
 
 def test_a_window_cuts_what_reaches_over_its_edges(old: Bench) -> None:

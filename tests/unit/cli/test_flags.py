@@ -25,7 +25,7 @@ class Pick(Options):
 
 class Logs(Options):
     follow = switch("Go on.", default=True)
-    tail = number("Lines.", "N")
+    tail = number("Lines.", "N", least=0)
 
 
 class Run(Options):
@@ -126,7 +126,14 @@ def test_a_mistake_is_answered_with_what_to_do(argv: list[str], complaint: str) 
 
 
 @pytest.mark.parametrize(
-    ("argv", "command"), [(["--help"], RUN), (["-h"], RUN), (["ls", "--help"], LS), (["logs", "-h"], LOGS)]
+    ("argv", "command"),
+    [
+        (["--help"], RUN),
+        (["-h"], RUN),
+        (["ls", "--help"], LS),
+        (["logs", "-h"], LOGS),
+        (["logs", "--tail=-1", "-h"], LOGS),
+    ],
 )
 def test_help_is_asked_for_without_the_words_that_a_command_needs(argv: list[str], command: Command) -> None:
     line = parse(TOOL, argv)
