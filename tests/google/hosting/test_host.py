@@ -153,7 +153,7 @@ def test_an_account_that_somebody_else_made_stays(fake: Fake, google: GoogleApi)
 
 def test_a_vm_of_another_bastion_is_left_alone(fake: Fake, google: GoogleApi) -> None:
     made(google)
-    with pytest.raises(ResourceExists, match="that of a bastion in gs://ours; give this one another name"):
+    with pytest.raises(ResourceExists, match="belongs to a bastion in gs://ours; give this one another name"):
         made(google, other(url="gs://theirs", buckets=["theirs"]))
     assert "compute.instances.reset" not in changes(fake)
 
