@@ -86,6 +86,9 @@ chaos: $(READY)  ## Kill and stop real processes at random: make chaos KILLS=200
 crashes: $(READY)  ## Have every process of every scenario fall at each of its calls: make crashes PAIRS=300 SEED=1
 	@$(BIN)/python -m tests.simulation.crashes $(if $(PAIRS),--pairs=$(PAIRS)) $(if $(SEED),--seed=$(SEED))
 
+fuzz: $(READY)  ## Throw bad inputs at every parser: make fuzz EXAMPLES=1000000
+	@EXAMPLES=$(or $(EXAMPLES),1000000) $(BIN)/python -m pytest $(XDIST) tests/fuzz/test_parsers.py
+
 docs: $(READY)  ## Make the reference from the code, and the site of all pages: build/docs/index.html
 	$(BIN)/python -m docs.tools.reference
 	$(BIN)/python -m sphinx -W -n --keep-going -q -b html docs build/docs

@@ -313,7 +313,7 @@ def problems(bastion: Bastion) -> list[str]:
         for name, file in state.files.items()
         if file.problem
     ]
-    stalled = [f"stalled: {what}" for what in bastion.watchman.stalls(_scene(bastion))]
+    stalled = [f"stalled: {what}" for what in bastion.watchdog.stalls(_scene(bastion))]
     return [clipped(what) for what in wrong + stalled + bastion.problems.lines(state.blind, bastion.last_tick)]
 
 

@@ -84,7 +84,7 @@ class RequestQueue:
         self._dropped: set[str] = set()
 
     def fetch(self, state: State) -> QueuedRequests | None:
-        """List the inbox, unless much is left of the last listing, and read requests. None if the store is away."""
+        """List the inbox, unless much is left of the last listing, and read requests. None if the store does not answer."""
         self.backlog = False  # so that a store that does not answer is asked again only after the usual pause
         try:
             inbox = self._sorted(state)

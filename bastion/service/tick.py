@@ -82,7 +82,7 @@ class Bastion:
     chores: the tasks beside the tick.
     requests: the request queue.
     tasks: the tasks of `context`, by their types, with the time at which each was begun.
-    watchman: finds what does not move any more.
+    watchdog: finds what does not move any more.
     measurements: measurements of the last ticks.
     """
 
@@ -103,7 +103,7 @@ class Bastion:
     chores: Maintenance = field(init=False)
     requests: RequestQueue = field(init=False)
     tasks: BackgroundTasks = field(init=False)
-    watchman: Watchdog = field(default_factory=Watchdog)
+    watchdog: Watchdog = field(default_factory=Watchdog)
     measurements: TickMeasurements = field(init=False)
     _pending: PendingJobs = field(default_factory=PendingJobs)
     _watch: Liveness = field(default_factory=Liveness)
@@ -164,7 +164,7 @@ class Bastion:
         return self.poll_s if self.poll_s is not None else self.inputs.config.poll
 
     def tick(self) -> None:
-        """Read, decide, append, act. Raises `LeadershipLost` if another bastion has taken over."""
+        """Read, decide, append, act. Raises `LeadershipLost` if another bastion has taken over, `JournalEndLost`."""
         began, now = self.context.clock.monotonic(), self.time.now()
         self.journal.begin(now)
         self._collect(now)
@@ -212,7 +212,7 @@ class Bastion:
         self.chores.note_failure(end.task)
 
     def _take(self, task: BackgroundTask[Any], result: TaskResult, now: datetime) -> None:
-        """Act on what a task found. A kind of result without a case is an error of types."""
+        """Act on what a task found. A kind of result without a case is a type error."""
         match result:
             case RunnerSeen(runner, sightings):
                 self._add_all(observations.runner_news(self.journal.state, runner, None, now))
@@ -231,7 +231,7 @@ class Bastion:
             case SnapshotMade():
                 self.chores.note_snapshot(result)
             case StatusWritten() | LogSent() | JournalSound() | FoldersSwept() | ObjectsRemoved() | StopAsked():
-                pass  # the end is all
+                pass  # nothing to do
             case _:
                 assert_never(result)
 

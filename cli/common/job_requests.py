@@ -70,7 +70,7 @@ class JobRequest:
             raise UsageError(
                 "no job is named; use names, ids, patterns like 'sweep-*', or -u, -p, -s, --since, --label"
             )
-        for line in filters.strangers(self.view):
+        for line in filters.unknown_names(self.view):
             self.call.output.note(line)
         jobs = chosen(words, self.view, filters, self._look_up, user=None if options.all else self.user)
         return SelectedJobs(jobs, alone=len(words) == 1 and filters == JobFilter() and not is_pattern(words[0]))

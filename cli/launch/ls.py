@@ -63,7 +63,7 @@ def run(call: Call[LsOptions]) -> int:
     reader = asked.reader(context)
     view = reader.look()
     job_names.seen(call, context, view)
-    for line in filters.strangers(view):
+    for line in filters.unknown_names(view):
         call.output.note(line)
     if every_s:
         watch(call.output, asked, looks(view, reader, context.clock, every_s))

@@ -25,7 +25,7 @@ def is_pattern(word: str) -> bool:
 def chosen(
     words: Sequence[str], view: View, meant: JobFilter, named: Callable[[str], FoundJob], *, user: str | None
 ) -> tuple[FoundJob, ...]:
-    """Return the jobs of these words that match `meant`, each once; without words all that match and have not ended.
+    """Return the jobs that the words name and `meant` matches, each once; without words, all live jobs that match.
 
     `named` finds the job of a word that is no pattern, or raises `JobNotFound`. A name or id selects that job of any user.
     A pattern is compared with the names and ids of jobs that have not ended. These are jobs of `user`, unless `meant`

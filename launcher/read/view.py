@@ -93,7 +93,7 @@ class JobFilter:
             and (self.states is None or state(known) in self.states)
         )
 
-    def strangers(self, view: View) -> list[str]:
+    def unknown_names(self, view: View) -> list[str]:
         """Return a line for each named user and project that has no job at all: it is probably mistyped."""
         jobs: list[Known] = [*view.state.jobs.values(), *view.unread]
         specs = [known if isinstance(known, Job) else known.spec for known in jobs]

@@ -1,8 +1,8 @@
-"""The upload of the process's output from a local file to log segments, at its own pace and without loss.
+"""The upload of the process's output from a local file to log segments, at its own pace.
 
-After a worker crashes the next one continues behind the stored bytes: it needs only the segments and the gaps.
+After a worker crashes the next one knows from the stored segments and gaps where to go on.
 
-While the bucket is unreachable the file grows, up to a limit. Newer output is dropped, and the log says so.
+While the bucket is unreachable the file grows, up to a limit. What exceeds the limit is dropped, and the log says so.
 """
 
 from __future__ import annotations

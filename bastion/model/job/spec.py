@@ -124,7 +124,7 @@ class JobSpec(  # type: ignore[misc]  # msgspec, other than dataclasses, can fre
     shell: the shell of `command` and `setup`. "": bash if the machine has it, else sh.
     output_dir: URL or absolute path of the output folder, which outlives attempts; "": in the bucket.
     outputs: globs of files in the working folder that are kept in `output_dir`.
-    checkpoint_dir: the same for checkpoints; "": `checkpoints` in the output folder.
+    checkpoint_dir: URL or absolute path of the folder for checkpoints; "": `checkpoints` in the output folder.
     provenance: where the job came from; no decision uses it.
     """
 

@@ -25,11 +25,11 @@ def submitted(job: str, **fields: Any) -> Submitted:
     return Submitted(request=f"alice/{job}", job=job, spec=spec(**fields))
 
 
-def seen(state: State, after_s: float = 0.0, watchman: Watchdog | None = None, **more: Any) -> list[str]:
-    """What a watchman says of this state so many seconds after noon."""
+def seen(state: State, after_s: float = 0.0, watchdog: Watchdog | None = None, **more: Any) -> list[str]:
+    """What a watchdog says of this state so many seconds after noon."""
     usual = {"runners": ["local"], "measurements": TickMeasurements(decided=after_s), "due": False}
     scene = ServiceView(state=state, now=NOON + timedelta(seconds=after_s), at=after_s, **{**usual, **more})
-    return (watchman or Watchdog()).stalls(scene)
+    return (watchdog or Watchdog()).stalls(scene)
 
 
 def attempt(*events: Any, runner: str = "local") -> State:

@@ -72,7 +72,7 @@ def test_a_state_that_does_not_exist_is_answered_with_the_nearest(word: str, hin
 def test_users_and_projects_of_whom_nothing_is_known_are_named() -> None:
     meant = JobFilter(users=frozenset({"alice", "bbo"}), projects=frozenset({"npl", "nlp"}))
 
-    assert meant.strangers(busy().look()) == [
+    assert meant.unknown_names(busy().look()) == [
         "user bbo has no job here; did you mean bob?",
         "project npl has no job here; did you mean nlp?",
     ]
