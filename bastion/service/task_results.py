@@ -155,7 +155,7 @@ TaskResult = (
     | JobsRetired
     | StopAsked
 )
-"""What a background task may yield."""
+"""The results that a background task may yield."""
 
 NAMES: Mapping[type[object], str] = {
     StatusWritten: "status",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -220,7 +219,6 @@ def read_ledger(bucket: Bucket, window: Window, of: EntryName, at_once: Map, gap
     It reads the journal once, up to the window's end, with a few objects in memory at a time. Objects that cannot be
     read are left out and listed in `gaps`.
     """
-    gc.freeze()  # what is loaded stays, so the collector need not look through it for each of a million events
     state = recover.newest_snapshot(bucket, upto=point_in_time.number_at(bucket, window.since, at_once))
     begin, end = state.seq if state else 0, point_in_time.end(bucket)
     ledger = Ledger(window, of, state)

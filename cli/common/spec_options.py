@@ -31,8 +31,7 @@ _SHAPE = ("resources", "instance_type", "replicas")
 
 def given(call: Call[Options], now: datetime) -> dict[str, Any]:
     """Return the fields that the command line sets, by their names. Raises `UsageError`."""
-    flags = (flag for flag in call.options.flags() if flag.field and flag.name in call.given)
-    fields = {flag.field: call.options.values[flag.name] for flag in flags}
+    fields = call.options.fields(call.given)
     return fields | {name: _moment(fields[name], name, now) for name in _MOMENTS if name in fields}
 
 
@@ -42,7 +41,7 @@ def fields_of(call: Call[RequestOptions], file: Fields, now: datetime, *, defaul
     Tables are merged. `default_shell` is the bastion's setting. The code and the command are left to the caller.
     """
     typed = given(call, now)
-    fields = {flag.field: call.options.values[flag.name] for flag in call.options.flags() if flag.field}
+    fields = call.options.fields()
     fields |= {name: value for name, value in file.items() if name not in ("bundle", "schema")}
     fields |= {name: _merged(file.get(name), value) for name, value in typed.items()}
     fields["shell"] = fields["shell"] or ("" if "shell" in file else default_shell)

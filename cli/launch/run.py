@@ -107,7 +107,7 @@ def _spec(call: Call[RunOptions], request_id: str, home: str, source: str) -> Jo
     """Return the checked spec, as for a fleet that belongs to this job alone."""
     here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=SystemClock().wall())
     options = call.options
-    fields = {flag.field: options.values[flag.name] for flag in options.flags() if flag.field} | {
+    fields = options.fields() | {
         "user": user_of(call),
         "project": OPEN_PROJECT,
         "command": build.command(call.after or (), literal=options.literal),

@@ -33,7 +33,7 @@ def run(call: Call[UpdateOptions]) -> int:
     """Check, bundle the code of a new command, send the request, and print the consequence for attempts that run."""
     if not call.after and (call.options.bundler_type or call.options.bundler_spec):
         raise UsageError("code is bundled only for a new command; put the command after --")
-    changed = {flag.field for flag in UpdateOptions.flags() if flag.name in call.given} & IN_PLACE
+    changed = call.options.fields(call.given).keys() & IN_PLACE
     if not changed and not call.after:
         raise UsageError("no change is given; use a flag such as --priority, or a new command after --")
     kind = call.options.bundler_type or TAR

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Generic, Self, TypeVar, overload
@@ -67,7 +67,8 @@ class Flag(Generic[T]):
 
     def unset(self) -> Flag[T | None]:
         """Return the flag without its default: a value that is not set stays as it is."""
-        return Flag(**{name: getattr(self, name) for name in self.__slots__} | {"default": None})
+        unset: Flag[Any] = self.but(default=None)
+        return unset
 
 
 @overload
@@ -169,6 +170,11 @@ class Options:
     def but(self, **values: Any) -> Self:
         """Return the options with other values of these flags."""
         return type(self)({**self.values, **values})
+
+    def fields(self, names: Collection[str] | None = None) -> dict[str, Any]:
+        """Return the values of the flags that set a field of a job spec, by field: of all these flags, or of those named."""
+        flags = (flag for flag in self.flags() if flag.field and (names is None or flag.name in names))
+        return {flag.field: self.values[flag.name] for flag in flags}
 
     def of(self, group: type[Options]) -> dict[str, Any]:
         """Return the values of the flags of a group that this command has, by their names."""

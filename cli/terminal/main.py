@@ -5,9 +5,10 @@ A command's module is imported only when the command runs: `--help` must not wai
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
@@ -61,14 +62,26 @@ def main(tool: Tool) -> int:
     """Run a console script with the arguments and streams of this process."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a character that the terminal cannot show must not fail the command
-    return run(tool, sys.argv[1:], environ=os.environ, out=sys.stdout, err=sys.stderr)
+    return run(tool, sys.argv[1:], environ=os.environ, out=sys.stdout, err=sys.stderr, loaded=gc.freeze)
 
 
-def run(tool: Tool, argv: Sequence[str], *, environ: Mapping[str, str], out: TextIO, err: TextIO) -> int:
-    """Run a command line and return its exit code. An expected error is one line on `err`."""
+def run(
+    tool: Tool,
+    argv: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    out: TextIO,
+    err: TextIO,
+    loaded: Callable[[], None] = lambda: None,
+) -> int:
+    """Run a command line and return its exit code. An expected error is one line on `err`.
+
+    `loaded` is called once the command's code is loaded. A program has the collector leave that code alone: it stays, and
+    to look through it again and again took most of the time of reading a long journal.
+    """
     output = Output(out, err, json=wants_json(argv), environ=environ)
     try:
-        return _dispatch(tool, argv, environ, output)
+        return _dispatch(tool, argv, environ, output, loaded)
     except BrokenPipeError:
         return _closed_pipe(out)
     except (BastionError, OSError) as error:
@@ -98,7 +111,9 @@ def _message(error: BastionError | OSError) -> str:
     return f"cannot read {name}: no such file" if os.path.isdir(folder) else f"cannot open {name}: no folder {folder}"
 
 
-def _dispatch(tool: Tool, argv: Sequence[str], environ: Mapping[str, str], output: Output) -> int:
+def _dispatch(
+    tool: Tool, argv: Sequence[str], environ: Mapping[str, str], output: Output, loaded: Callable[[], None]
+) -> int:
     line = parse(tool, argv)
     if line.about:
         _tell(line, output)
@@ -108,7 +123,9 @@ def _dispatch(tool: Tool, argv: Sequence[str], environ: Mapping[str, str], outpu
         options=line.options, words=line.words, after=line.after, environ=environ, output=output, given=line.given
     )
     module, _, function = line.command.module.partition(":")
-    code: int = getattr(import_module(module), function or "run")(call)
+    command = getattr(import_module(module), function or "run")
+    loaded()
+    code: int = command(call)
     return code
 
 

@@ -1,4 +1,4 @@
-"""What users wait for at their terminal: the client's own start, a look at the queue, and a launch of unchanged code."""
+"""The waits of a user at the terminal: the start of the client, a look at the queue, and a launch of unchanged code."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -37,6 +38,7 @@ def rows() -> list[Row]:
             (folder / layout.journal(seq)).write_bytes(data)
             seq += 1
         before = _memory()
+        gc.freeze()  # as the program does, once its code is loaded
         with lap() as taken:
             ledger = read_ledger(bucket, Window(BEGAN, BEGAN + seq * EACH), BY["project"], ThreadTasks().map, Gaps())
             lines = entry_lines(ledger, "project")

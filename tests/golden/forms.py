@@ -33,7 +33,7 @@ KINDS: dict[str, Any] = {
     "SPEC": JobSpec,
     "CONFIG": Config,
 }
-"""What is written, by the name of its number in `bastion.model.version`; that of the spec is beside it."""
+"""The kinds of objects that are written, by the name of their number in `bastion.model.version`, or in `spec` for a spec."""
 
 RECORDED = {
     "AuditEntry": "Stamp",

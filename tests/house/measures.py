@@ -74,7 +74,7 @@ def rows() -> Iterator[tuple[str, str]]:
 
 
 class Job(Enum):
-    """What the one job of a queue does; NONE: there is no job."""
+    """The state of the one job of a queue; NONE: there is no job."""
 
     NONE = "none"
     RUNS = "runs"

@@ -73,7 +73,7 @@ ON_DEMAND: Mapping[str, set[str]] = {
         f"bastion.stores.{store}" for store in ("fsspec", "gcs", "local", "memory", "routed", "s3")
     },
 }
-"""Who imports which of ours inside functions, because most calls do without.
+"""Modules that import others of ours inside functions, because most calls do without.
 
 A cloud that most bastions do not live in, the decision where no job waits, requests where the inbox is empty, help,
 instance types, stores of other URLs.

@@ -34,7 +34,7 @@ from tests.simulation.parts.broken import Broken
 
 @dataclass(slots=True)
 class Held:
-    """What a live attempt holds, and what is known about its workers. `ChoiceLaws` keeps its shape."""
+    """The resources of a live attempt, and the facts about its workers. `ChoiceLaws` keeps its shape."""
 
     runner: str
     tier: int

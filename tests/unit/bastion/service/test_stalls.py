@@ -26,7 +26,7 @@ def submitted(job: str, **fields: Any) -> Submitted:
 
 
 def seen(state: State, after_s: float = 0.0, watchdog: Watchdog | None = None, **more: Any) -> list[str]:
-    """What a watchdog says of this state so many seconds after noon."""
+    """The lines of a watchdog for this state, so many seconds after noon."""
     usual = {"runners": ["local"], "measurements": TickMeasurements(decided=after_s), "due": False}
     scene = ServiceView(state=state, now=NOON + timedelta(seconds=after_s), at=after_s, **{**usual, **more})
     return (watchdog or Watchdog()).stalls(scene)
