@@ -20,13 +20,14 @@ CLASSES = ("urgent", "standard", "scavenger")
 
 STANDARD = CLASSES.index("standard")
 
-RULES = 4
+RULES = 5
 """The newest version of the default policy's rules. A marked decision is replayed by the rules that it was made by.
 
 1: each share is rounded down for itself.
 2: shares are given out whole, and a share of which nothing is used is good for one task.
 3: what a user holds in a project that they left is borrowed.
 4: what a failed try held is kept for the next one.
+5: a job of any size earns a right by being overtaken.
 """
 
 LEFT = 3
@@ -34,6 +35,9 @@ LEFT = 3
 
 KEPT = 4
 """From these rules on, room is kept between two tries of a task, so that no other job takes it in its turn."""
+
+OVERTAKEN = 5
+"""From these rules on, what a project gives to jobs behind one that waits counts, and not only how long it waits."""
 
 
 class Want(Struct, frozen=True, kw_only=True, gc=False):
@@ -184,6 +188,35 @@ class Move:
     tier: int
 
 
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """How far a waiting job is overtaken by jobs of its own project that stand behind it.
+
+    job: the id of the job.
+    project: the project of the job.
+    user: the user of the job.
+    kind: the kind of which it asks for most, as a part of the capacity.
+    units: the units of this kind that one task asks for.
+    since: when it began to wait.
+    overtaken_s: the part of the seconds since then for which jobs behind it got its project's work.
+    limit_s: for how many seconds it may be overtaken. Beyond that it has a right to its project's room.
+    """
+
+    job: str
+    project: str
+    user: str
+    kind: str
+    units: int
+    since: datetime
+    overtaken_s: float
+    limit_s: float
+
+    @property
+    def is_too_long(self) -> bool:
+        """Return True if the job has the right."""
+        return self.overtaken_s > self.limit_s
+
+
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
     """The answer of a policy: what to do now. Do the stops first, then the moves, then the starts.
@@ -192,6 +225,8 @@ class Schedule:
     stops: one for each attempt that is stopped.
     moves: one for each task that moves to another tier.
     again: the next moment at which time alone may change the answer; None: time alone cannot.
+    reservations: the job that each project has a reservation for, by project.
+    overtaken: a function that says how far a waiting job is overtaken; None: it has no right. Valid as long as `tell`.
     tell: the function that makes `reasons`. It is valid only until the index changes.
     """
 
@@ -199,6 +234,8 @@ class Schedule:
     stops: tuple[Stop, ...] = ()
     moves: tuple[Move, ...] = ()
     again: datetime | None = None
+    reservations: Mapping[str, Overtaken] = field(default_factory=dict, compare=False)
+    overtaken: Callable[[str], Overtaken | None] = field(default=lambda job: None, compare=False, repr=False)
     tell: Callable[[], Mapping[str, str]] = field(default=dict, compare=False, repr=False)
 
     @cached_property

@@ -58,20 +58,19 @@ def started(state: State, event: Started, *_at: int) -> None:
     if not 0 <= event.choice < max(1, len(job.choices)) or (job.id in state.live and event.choice != job.choice):
         raise IllegalMove(f"{event.key} cannot be of choice {event.choice}; {job.id} is of choice {job.choice}")
     choose(job, event.choice)
-    recent_usage.begins(state, job)
-    job.tasks[event.task] = task
-    task.attempts.append(
-        Attempt(
-            number=event.attempt,
-            choice=event.choice,
-            runner=event.runner,
-            tier=event.tier,
-            overdue=event.overdue,
-            started=state.now,
-            renewed=job.renewed,
-            workers=[Worker() for _ in range(event.workers)],
-        )
+    attempt = Attempt(
+        number=event.attempt,
+        choice=event.choice,
+        runner=event.runner,
+        tier=event.tier,
+        overdue=event.overdue,
+        started=state.now,
+        renewed=job.renewed,
+        workers=[Worker() for _ in range(event.workers)],
     )
+    recent_usage.begins(state, job, attempt)
+    job.tasks[event.task] = task
+    task.attempts.append(attempt)
     task.ready_at = None
     move(job, event.task, JobState.PROVISIONING)
     state.live.setdefault(job.id, {})[event.task] = None
@@ -173,7 +172,7 @@ def ended(state: State, event: Ended, *_at: int) -> None:
     _legal(MOVES, task.state, event.outcome, event)
     if event.progressed:
         task.failures = 0
-    recent_usage.ends(state, job)
+    recent_usage.ends(state, job, attempt)
     attempt.state, attempt.cause, attempt.exit_code = AttemptState.ENDED, event.cause, event.exit_code
     attempt.reason, attempt.ended = event.reason, state.now
     task.failures += event.cause in FAILURES

@@ -12,6 +12,7 @@ from ..model.job.start_conditions import conditions
 from ..model.state import job_dependencies
 from ..model.state.state import Job, State
 from ..model.stored.events import Held, Paused, Released, Resumed, Topped, Updated
+from . import recent_usage
 from .attempts import job_of, leave_build
 
 
@@ -72,8 +73,7 @@ def updated(state: State, event: Updated, seq: int, index: int) -> None:
         job_dependencies.set_deadline(state, job, values.pop("deadline"))
     if "begin" in values:  # nothing is kept free for a job that may begin later
         state.reclaims.pop(job.id, None)
-    for name, value in values.items():
-        setattr(job, name, value)
+    recent_usage.change(state, job, values)
     job.share()
     job.changes = merged(job.changes, in_place(event.changes))
     if event.changes.renew:  # it brings code of its own, so the build of the old image does not matter any more

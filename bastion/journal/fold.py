@@ -307,6 +307,7 @@ def _cancel_requested(state: State, event: CancelRequested, *_at: int) -> None:
 
 def _decided(state: State, event: Decided, *_at: int) -> None:
     state.rules = event.rules
+    recent_usage.decided(state)
 
 
 def _lapsed(state: State, event: Lapsed, *_at: int) -> None:

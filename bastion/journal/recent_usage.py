@@ -1,32 +1,59 @@
-"""Compute the decayed usage of each user. Pure but for the state it changes.
+"""Keep what was used: the decayed usage of each user, and the work of each project. Pure but for the state it changes.
 
-The fold keeps the usage up to date, and the policy asks for it.
+The fold keeps both up to date, and the policy asks for them. The work begins with the first decision by the rules that
+need it (`bastion.quota.demand.OVERTAKEN`). So every fold of the same journal keeps the same work, from whatever snapshot
+it begins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
+from bastion.quota.demand import CLASSES, OVERTAKEN
+from bastion.quota.project_work import hold, rank_number
 from bastion.quota.resources import Resources
 
 from ..model.errors import BastionError
 from ..model.settings.config import parse
 from ..model.state.decayed_usage import DecayedUsage, UserUsage
-from ..model.state.state import Job, State
+from ..model.state.state import Attempt, Job, State
 
 Who = tuple[str, str]
 """A project and a user of it."""
 
 
-def begins(state: State, job: Job) -> None:
-    """Note that an attempt of the job is about to hold its demand."""
+def begins(state: State, job: Job, attempt: Attempt) -> None:
+    """Note that an attempt begins to hold the demand of its job."""
     _hold(state, job, +1)
+    _work(state, job, attempt, +1)
 
 
-def ends(state: State, job: Job) -> None:
-    """Note that an attempt of the job is about to give back its demand."""
+def ends(state: State, job: Job, attempt: Attempt) -> None:
+    """Note that an attempt is about to give back what it holds."""
     _hold(state, job, -1)
+    _work(state, job, attempt, -1)
+
+
+def change(state: State, job: Job, values: Mapping[str, Any]) -> None:
+    """Set fields of a job. What its attempts do from now on is the work of its new class and priority."""
+    live = [job.tasks[number].attempts[-1] for number in state.live.get(job.id, ())]
+    for attempt in live:
+        _work(state, job, attempt, -1)
+    for name, value in values.items():
+        setattr(job, name, value)
+    for attempt in live:
+        _work(state, job, attempt, +1)
+
+
+def decided(state: State) -> None:
+    """Note that a decision was taken by `state.rules`. With the first that needs the work, the work begins."""
+    if state.rules < OVERTAKEN or state.work is not None:
+        return
+    state.work = {}
+    for _, job, attempt in sorted(state.live_attempts(), key=lambda row: (row[2].started, row[0])):
+        _work(state, job, attempt, +1)
 
 
 def apply_settings(state: State, settings: str) -> None:
@@ -83,6 +110,22 @@ def lighter(state: State, job: Job, past: Mapping[Who, float]) -> list[tuple[str
 def _hold(state: State, job: Job, sign: int) -> None:
     assert state.now is not None
     _used(state).hold(_row(job), job.demand, sign, state.now)
+
+
+def _work(state: State, job: Job, attempt: Attempt, sign: int) -> None:
+    if state.work is None:
+        return
+    assert state.now is not None
+    hold(
+        state.work,
+        job.project,
+        job.demand,
+        sign,
+        rank=rank_number(CLASSES.index(job.job_class), job.priority),
+        order=job.entered,
+        start=attempt.started,
+        now=state.now,
+    )
 
 
 def _row(job: Job) -> str:

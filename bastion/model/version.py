@@ -15,8 +15,11 @@ JOURNAL = 2
 
 2: each object holds the digest of the one before, and a decision holds its rules.
 """
-SNAPSHOT = 2
-"""2: the state counts the bytes of a day's requests, and holds the digest of its newest journal object."""
+SNAPSHOT = 3
+"""2: the state counts the bytes of a day's requests, and holds the digest of its newest journal object.
+
+3: the state holds the work of each project.
+"""
 TRACE = 1
 STATUS = 2
 """2: the status holds the digest of the newest journal object."""

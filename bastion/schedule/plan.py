@@ -143,6 +143,7 @@ def plan(state: State, inputs: DecisionInputs, now: datetime, pending: PendingJo
         quota=inputs.quota,
         capacity=there,
         past=past(state, there.total(), now),
+        work=state.work or {},
         now=now,
         settings=policy_settings(inputs.config, inputs.rules),
     )

@@ -57,6 +57,16 @@ class Availability:
                 return True
         return False
 
+    def has_beyond(self, demand: Demand, max_tier: int | None, beyond: int | None) -> bool:
+        """Return True if the demand fits in what is free in tiers worse than `beyond`, up to `max_tier`."""
+        if beyond is None or (max_tier is not None and max_tier <= beyond):
+            return False
+        return any(partition.has_beyond(demand, max_tier, beyond) for partition in self.partitions)
+
+    def most_free(self, kind: str) -> int:
+        """Return the most of a kind that one partition has free: one task cannot get more."""
+        return max(partition.free.get(kind, 0) for partition in self.partitions)
+
     def lacks(self, demand: Demand, max_tier: int | None = None) -> list[tuple[Partition, dict[str, int]]]:
         """Return each partition that may give this demand, with what it lacks even when all that stops is gone."""
         return [

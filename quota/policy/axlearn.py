@@ -21,6 +21,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ..demand import PolicySettings, Schedule, Start, Stop
+from ..project_work import Work
 from ..quota import Quota
 from ..resources import Resources, minus, plus, total
 from ..shares import Demand, amounts
@@ -170,6 +171,7 @@ def schedule(
     quota: Quota,
     capacity: Capacity,
     past: Past,
+    work: Work,
     now: datetime,
     settings: PolicySettings,
 ) -> Schedule:

@@ -11,6 +11,7 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from ..demand import Holding, Want
 from ..shares import Demand, amounts
@@ -21,6 +22,7 @@ Shape = tuple[Demand, int | None]  # the demand, and the worst tier that will do
 Choices = tuple[tuple[Demand, ...], int | None]  # the demands, one of which will do, and the worst tier
 Name = tuple[str, int]  # a task: job, number
 Book = dict[str, int]  # units by kind
+K = TypeVar("K")
 
 
 class WorkClass:
@@ -64,6 +66,8 @@ class WantIndex:
     named: the units held by the tier that they are named after.
     stopping: the part of `used` that is being given back.
     freeing: the part of `named` that is being given back.
+    rights: the part of `used` that is held by what started by a right (`Holding.overdue`).
+    shapes: for each project the number of holdings by demand.
     """
 
     def __init__(self) -> None:
@@ -80,6 +84,8 @@ class WantIndex:
         self.named: dict[int, Book] = defaultdict(dict)
         self.stopping: dict[str, Book] = defaultdict(dict)
         self.freeing: dict[int, Book] = defaultdict(dict)
+        self.rights: dict[str, Book] = defaultdict(dict)
+        self.shapes: dict[str, dict[Demand, int]] = defaultdict(dict)
 
     @classmethod
     def of_all(cls, wants: Iterable[Want], holds: Iterable[Holding]) -> WantIndex:
@@ -159,6 +165,11 @@ class WantIndex:
         """Return the work class of a want."""
         return self.work_classes[want.project][amounts(want.demand), want.max_tier]
 
+    def sizes_differ(self, project: str) -> bool:
+        """Return True if the jobs of a project that wait or hold something do not all ask for the same."""
+        waiting = {demand for demand, _ in self.work_classes.get(project, ())}
+        return len(waiting.union(self.shapes.get(project, ()))) > 1
+
     def hold(self, hold: Holding) -> None:
         """Enter what a task holds, or what is kept for it. It replaces what the task held before."""
         self.hold_no_more((hold.job, hold.task))
@@ -185,6 +196,11 @@ class WantIndex:
         demand = amounts(hold.demand)
         for book in (self.used[hold.project], self.users[hold.project, hold.user], self.named[hold.tier]):
             _add(book, demand, sign)
+        if not self.users[hold.project, hold.user]:
+            del self.users[hold.project, hold.user]
+        if hold.overdue:
+            _add(self.rights[hold.project], demand, sign)
+        _count(self.shapes[hold.project], demand, sign)
         if hold.stopping:
             _add(self.stopping[hold.project], demand, sign)
             _add(self.freeing[hold.tier], demand, sign)
@@ -212,12 +228,12 @@ def place(want: Want) -> Place:
     return (want.job_class, want.priority, want.order, want.job)
 
 
-def _count(ranks: dict[Rank, int], level: Rank, change: int) -> None:
-    left = ranks.get(level, 0) + change
+def _count(counts: dict[K, int], key: K, change: int) -> None:
+    left = counts.get(key, 0) + change
     if left:
-        ranks[level] = left
+        counts[key] = left
     else:
-        del ranks[level]
+        del counts[key]
 
 
 def _add(book: Book, demand: Demand, times: int) -> None:

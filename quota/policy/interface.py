@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from ..demand import PolicySettings, Schedule
+from ..project_work import Work
 from ..quota import Quota
 from ..tiers import Capacity
 from .index import WantIndex
@@ -32,6 +33,7 @@ class Policy(Protocol):
         quota: Quota,
         capacity: Capacity,
         past: Past,
+        work: Work,
         now: datetime,
         settings: PolicySettings,
     ) -> Schedule:

@@ -1,109 +1,175 @@
-"""Gangs that were overtaken for too long: they may reclaim what was lent to others. Pure.
+"""How far jobs are overtaken, and the reservation of a project for the first that is overtaken for too long. Pure.
 
-A large demand waits until enough is free at once, while small demands take free room away piece by piece. So a gang
-earns a right by waiting: when its patience ends, borrowers make room for it, as they do for a want within its share.
-Until then nothing is kept for the gang. So no room is idle, and the policy need not know how long anything runs.
+Not the time that a job waits counts, but what its project gave meanwhile to jobs behind it. A job waits for those before
+it, as in any queue. But small jobs behind it find room where it finds none, and without a right it would wait for as
+long as such jobs come. So, of the time that a job waits, the part counts that its project gave to jobs behind it:
 
-Patience is counted over all the time that a gang has waited. The patience of a gang of one machine's size grows with
-the queue, because there are many such gangs: where all jobs wait long, they do, too. Larger gangs are few, and without
-this right they would never find room.
+    overtaken = waited * (work of jobs behind it since it waits) / (all work of its project since then)
+
+Once that is more than the job's limit, the job has a right. The first such job of a project has a *reservation*: until it
+has started, no job of its project behind it starts if it needs the same room. The rooms of other projects are untouched:
+what the project frees within its share is promised to it anyway, and the rest is lent as always.
+
+- The limit is `PATIENCE` for a job that asks for `FULL` of its project or more, and in proportion less for a smaller one.
+  So of two jobs the smaller never waits longer for being smaller, and no size is absolute.
+- What started by this right may hold `BUDGET` of its project at once. Beyond that, a job is overtaken for too long only
+  if jobs behind it got more than `PART` of all work. So where one size is most of the work, it does not stop the others.
+- The first in a project is who used least (`ProjectQueue`). A user who used less than `LIGHT` of the mean of the users is
+  before all others: all that started since such a job waits has overtaken it. A user who used more than `HEAVY` of it is
+  behind most: jobs behind theirs may have all work but one user's part.
+- In a project where all jobs ask for the same, nobody is overtaken for being larger, and there is no reservation.
+- A job that asks for more than its project's share has none either: it would hold its project back in vain. It takes what
+  was lent instead (`waiting_gangs`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from functools import cache
-from heapq import merge
-from typing import NamedTuple
 
-from ..demand import PolicySettings, Want
-from ..resources import total
-from ..shares import Demand, Shares
-from .index import WantIndex, WorkClass, began
+from ..demand import OVERTAKEN, Overtaken, PolicySettings, Want
+from ..project_work import KindWork, Work, moment, rank_number
+from ..shares import Shares
+from .availability import Availability
+from .index import Place, WantIndex, WorkClass, place
 
-GANG = 8
-"""The units of a kind with shares that make a demand a gang: as many as a machine has. With more it is a large gang."""
+PATIENCE, FULL = 0.5, 1 / 8
+"""A job that asks for `FULL` of its project or more may be overtaken for `PATIENCE` times `gang_patience_s`. Its project
+is what it holds or its share, whichever is more."""
 
-LARGE, QUEUE = 2.0, 5.0
-"""The factors of patience. A large gang has `LARGE`; others have 1, plus `QUEUE` for each time the queue fills the
-capacity."""
+BUDGET, PART = 1 / 4, 1 / 2
+LIGHT, HEAVY = 1 / 2, 2
 
-AGAIN = timedelta(minutes=5)
-"""The time after which a gang that could not be served is looked at again."""
+LATER = timedelta(minutes=1)
+"""Time alone makes a job overtaken for too long after this time at the earliest, as far as the policy looks."""
 
-LOOKED_AT = 50_000
-"""The most attempts that one round looks at in searches for victims that fail (at least four searches are made)."""
+_SECOND = 1_000_000
+
+Weight = Callable[[str, str], float]
+Bar = Callable[[Want, WorkClass], str]
 
 
-class Gang(NamedTuple):
-    """The measures of a gang.
+class OvertakenJobs:
+    """How far the jobs of all projects are overtaken at this moment, and the reservations.
 
-    size: the units that it asks for, of the kind of which it asks for most.
-    patience: how long it waits before it is overdue.
+    reservations: the job that each project has a reservation for, and how far it is overtaken.
+    wakes: moments at which time alone may give a job a right.
     """
 
-    size: int
-    patience: timedelta
-
-
-class OvertakenGangs:
-    """The gangs that are overdue at this moment. `searches` is the most searches for victims that may fail."""
-
-    def __init__(self, index: WantIndex, shares: Shares, now: datetime, settings: PolicySettings) -> None:
-        capacity = shares.capacity
-        self._index, self._now = index, now
-        self._kinds = shares.governed or capacity.keys()
-        pending: Mapping[str, int] = total(index.pending.values())
-        self._queue = {kind: pending.get(kind, 0) / amount for kind, amount in capacity.items() if amount}
-        self._patience_s = settings.gang_patience_s
-        self.searches = max(4, LOOKED_AT // max(1, len(index.holds)))
+    def __init__(
+        self,
+        index: WantIndex,
+        room: Availability,
+        shares: Shares,
+        work: Work,
+        *,
+        weight: Weight,
+        bar: Bar,
+        now: datetime,
+        settings: PolicySettings,
+    ) -> None:
+        self._index, self._room, self._shares, self._weight, self._now = index, room, shares, weight, now
+        self._work: Work = work if settings.rules >= OVERTAKEN else {}
+        self._patience_s = PATIENCE * settings.gang_patience_s
+        self._kinds = shares.governed or shares.capacity.keys()
+        self._users: dict[str, set[str]] = {}
+        self._means: dict[str, float] = {}
+        self._needs: dict[str, set[str]] = {}
         self.wakes: list[datetime] = []
-        self._gang = cache(self._gang_of)
+        self.reservations: dict[str, Overtaken] = {}
+        for project, work_classes in index.work_classes.items():
+            if project in self._work and index.sizes_differ(project):
+                self._reserve(project, work_classes.values(), bar)
 
-    def wants(self) -> list[tuple[Want, datetime]]:
-        """Return the overdue gangs, each with the moment since when it is overdue.
-
-        The largest comes first, then the one that waits longest. If there are more than `searches`, the list starts at
-        another gang every few minutes. `wakes` gets the moments at which more gangs become overdue.
-        """
-        work_classes = [
-            work_class for work_classes in self._index.work_classes.values() for work_class in work_classes.values()
-        ]
-        gangs = [(work_class, gang) for work_class in work_classes if (gang := self._gang(work_class.demand))]
-        rows = sorted(
-            (-gang.size, began, job, gang.patience)
-            for work_class, gang in gangs
-            for began, job in self._of(work_class, gang.patience)
-        )
-        many = len(rows) > self.searches
-        turn = int(self._now.timestamp()) // AGAIN.seconds * self.searches % len(rows) if many else 0
-        rows = rows[turn:] + rows[:turn]  # if there are very many, each gets its turn
-        return [(self._index.wants[job], began + patience) for _, began, job, patience in rows]
-
-    def has(self, want: Want, work_class: WorkClass) -> bool:
-        """Return True if this want is an overdue gang."""
-        gang = self._gang(work_class.demand)
-        return gang is not None and began(want) <= self._now - gang.patience
-
-    def _of(self, work_class: WorkClass, patience: timedelta) -> Iterator[tuple[datetime, str]]:
-        last, seen = self._now - patience, set[str]()
-        first = min((*work_class.again[:1], *work_class.sinces[:1]))[0]
-        if first > last:
-            self.wakes.append(first + patience)
-            return
-        for since, job in merge(work_class.again, work_class.sinces):
-            if since > last:
-                self.wakes.append(since + patience)
-                return
-            if job not in seen:
-                seen.add(job)
-                yield since, job
-
-    def _gang_of(self, demand: Demand) -> Gang | None:
-        """Return the size and the patience of a gang with this demand; None if the demand makes no gang."""
-        size = max((amount for kind, amount in demand if kind in self._kinds), default=0)
-        if size < GANG:
+    def of(self, want: Want) -> Overtaken | None:
+        """Return how far a job is overtaken; None if it can have no reservation."""
+        project, work = want.project, self._work.get(want.project)
+        asked = [(amount / max(1, self._shares.capacity.get(kind, 0)), kind) for kind, amount in want.demand.items()]
+        _, kind = max((row for row in asked if row[1] in self._kinds), default=(0, ""))
+        if work is None or kind not in work.kinds:
             return None
-        queue = max(self._queue.get(kind, 0.0) for kind, _ in demand)
-        return Gang(size, timedelta(seconds=self._patience_s * (LARGE if size > GANG else 1 + QUEUE * queue)))
+        units, share, used = want.demand[kind], self._shares.units(project).get(kind, 0), work.kinds[kind]
+        if self._shares.governed and units > share:
+            return None
+        size, waited_s = max(used.held, share, 1), (self._now - want.since).total_seconds()
+        patience_s = self._patience_s * min(1.0, units / size / FULL)
+        overtaken_s, limit_s = 0.0, patience_s
+        if waited_s > patience_s:  # nobody is overtaken for longer than they wait
+            heavy = self._weight(project, want.user) > HEAVY * self._mean(project)
+            if heavy or self._index.rights[project].get(kind, 0) + units > max(BUDGET * size, units):
+                part = 1 - 1 / len(self._users_of(project)) if heavy else PART
+                limit_s = max(patience_s, part * waited_s)
+            overtaken_s = self._overtaken_s(want, used)
+        return Overtaken(want.job, project, want.user, kind, units, want.since, overtaken_s, limit_s)
+
+    def holds_back(self, want: Want, work_class: WorkClass) -> bool:
+        """Return True if the job stands behind the reservation of its project and needs the same room."""
+        last = self.last(work_class, want.user)
+        return last is not None and place(want) > last
+
+    def last(self, work_class: WorkClass, user: str) -> Place | None:
+        """Return the last place of a user in a work class that the reservation does not hold back; None: all may start.
+
+        The work class needs the room of the reservation if it asks for a kind that is missing there, and does not fit
+        into tiers that will not do for the reservation.
+        """
+        found = self.reservations.get(work_class.project)
+        if found is None:
+            return None
+        want = self._index.wants[found.job]
+        if not any(kind in self._needs[found.project] for kind, _ in work_class.demand) or self._room.has_beyond(
+            work_class.demand, work_class.max_tier, want.max_tier
+        ):
+            return None
+        if user != want.user and self.is_light(want.project, want.user) and not self.is_light(want.project, user):
+            return want.job_class, want.priority, -1, ""
+        return place(want)
+
+    def is_light(self, project: str, user: str) -> bool:
+        """Return True if the user used so little that all jobs of most others of the project come behind theirs."""
+        return self._weight(project, user) < LIGHT * self._mean(project)
+
+    def _reserve(self, project: str, work_classes: Iterable[WorkClass], bar: Bar) -> None:
+        """Make the reservation of a project, if one of its jobs has the right.
+
+        Of the jobs of one user that ask for the same, only the first can be the first that has it.
+        """
+        firsts = [(places[0], work_class) for work_class in work_classes for places in work_class.users.values()]
+        for (*_, job), work_class in sorted(firsts, key=lambda row: row[0]):
+            want = self._index.wants[job]
+            found = self.of(want)
+            if found is None or bar(want, work_class):
+                continue
+            if found.is_too_long:
+                self.reservations[project] = found
+                lacking = {kind for kind, amount in work_class.demand if amount > self._room.most_free(kind)}
+                self._needs[project] = lacking or {kind for kind, _ in work_class.demand}
+                return
+            self.wakes.append(self._now + max(LATER, timedelta(seconds=(found.limit_s - found.overtaken_s) / 2)))
+
+    def _overtaken_s(self, want: Want, used: KindWork) -> float:
+        """Return the part of the time that a job waits for which jobs behind it got its project's work."""
+        now, since, rank = moment(self._now), moment(want.since), rank_number(want.job_class, want.priority)
+        total = used.used(now) - used.used_by(since)
+        if total <= 0:
+            return 0.0
+        behind = sum(table.after(since, now) for number, table in used.starts.items() if number >= rank)
+        if not self.is_light(want.project, want.user):
+            later = sum(table.after(want.order, now) for number, table in used.orders.items() if number >= rank)
+            behind = min(behind, later)
+        return (now - since) * max(0, min(behind, total)) // total / _SECOND
+
+    def _mean(self, project: str) -> float:
+        """Return the mean use of the project's users, of those who wait or hold something."""
+        if project not in self._means:
+            users = self._users_of(project)
+            self._means[project] = sum(self._weight(project, user) for user in sorted(users)) / len(users)
+        return self._means[project]
+
+    def _users_of(self, project: str) -> set[str]:
+        if not self._users:
+            for name, user in self._index.users:
+                self._users.setdefault(name, set()).add(user)
+            for name, work_classes in self._index.work_classes.items():
+                self._users.setdefault(name, set()).update(*(one.users for one in work_classes.values()))
+        return self._users[project]

@@ -56,6 +56,11 @@ class Partition:
             return self.gives(demand, max_tier) and not short(demand, self.tiers[: self._cut(max_tier)])
         return self.gives(demand, max_tier)
 
+    def has_beyond(self, demand: Demand, max_tier: int | None, beyond: int) -> bool:
+        """Return True if the demand fits in what is free now in the tiers worse than `beyond`, up to `max_tier`."""
+        tiers = self.tiers[max(0, beyond + 1 - self.first) : self._cut(max_tier)]
+        return self.gives(demand, max_tier) and not short(demand, tiers)
+
     def lack(self, demand: Demand, max_tier: int | None) -> dict[str, int]:
         """Return the units by kind that are missing even when all that stops is gone."""
         end = self._cut(max_tier)

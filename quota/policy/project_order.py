@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from ..shares import Shares
 from .availability import Availability
-from .index import WorkClass
+from .index import Place, WorkClass
 from .project_queue import ProjectQueue, WantProgress
 from .share_promises import SharePromises
 
@@ -34,9 +34,10 @@ class ProjectOrder:
         ask: Callable[[str, WorkClass], WantProgress | None],
         is_open: Callable[[WorkClass], bool],
         weight: Callable[[str, str], float],
+        last: Callable[[WorkClass, str], Place | None],
     ) -> None:
         self._room, self._shares, self._owed = room, shares, owed
-        self._ask, self._is_open, self._weight = ask, is_open, weight
+        self._ask, self._is_open, self._weight, self._last = ask, is_open, weight, last
         self._work_classes: dict[str, list[WorkClass]] = {}
         self._late: dict[str, dict[WorkClass, None]] = {}
         self._own: dict[str, ProjectQueue] = {}
@@ -104,6 +105,7 @@ class ProjectOrder:
             ask=self._ask,
             is_open=lambda work_class: work_class not in elsewhere and self._is_open(work_class),
             weight=lambda user: self._weight(project, user),
+            last=self._last,
         )
 
     def _within(self, work_class: WorkClass) -> bool:

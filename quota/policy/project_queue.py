@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heapreplace
 
@@ -47,8 +48,9 @@ class ProjectQueue:
         ask: Callable[[str, WorkClass], WantProgress | None],
         is_open: Callable[[WorkClass], bool],
         weight: Callable[[str], float],
+        last: Callable[[WorkClass, str], Place | None],
     ) -> None:
-        self._ask, self._is_open, self._weight = ask, is_open, weight
+        self._ask, self._is_open, self._weight, self._last = ask, is_open, weight, last
         self._work_class: dict[str, WorkClass] = {}
         self._heap: list[Entry] = []
         for work_class in filter(is_open, work_classes):
@@ -79,7 +81,8 @@ class ProjectQueue:
     def _next(self, work_class: WorkClass, user: str, index: int) -> Entry | None:
         """Return the user's first want in a work class, from `index` on, that may be served; None if there is none."""
         places = work_class.users[user]
-        for number in range(index, len(places)):
+        last = self._last(work_class, user)
+        for number in range(index, len(places) if last is None else bisect_right(places, last)):
             job = places[number][-1]
             if self._ask(job, work_class) is not None:
                 self._work_class[job] = work_class

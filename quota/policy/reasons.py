@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from ..demand import CLASSES, STANDARD, Holding, PolicySettings, Want
+from ..demand import CLASSES, STANDARD, Holding, Overtaken, PolicySettings, Want
 from ..resources import Resources
 from ..shares import Demand, Shares, amounts
 from .availability import Availability
@@ -32,6 +32,17 @@ def overdue(taken: StoppedAttempt, want: Want) -> str:
     units = _amounts(tuple(taken.over.items()))
     why = f"{taken.hold.project} borrows {units}" if units else f"{_who(taken.hold)} came later"
     return f"room for {want.project}/{want.job} ({want.user}), overtaken for too long: {why}{_cheapest(taken)}"
+
+
+def behind(reserved: Overtaken) -> str:
+    """Say why a want waits behind the reservation of its project."""
+    room = f"{reserved.units} {reserved.kind}"
+    return f"{reserved.project} keeps room for {reserved.user}/{reserved.job} ({room}), {overtaken(reserved)}"
+
+
+def overtaken(found: Overtaken) -> str:
+    """Say for how long a job was overtaken, of how long it may be: `overtaken for 2.0 of 3.0 h`."""
+    return f"overtaken for {found.overtaken_s / 3600:.1f} of {found.limit_s / 3600:.1f} h"
 
 
 def shrunk(taken: StoppedAttempt, units: Resources) -> str:
@@ -173,7 +184,7 @@ class Reasons:
 
     def _story(self, work_class: WorkClass) -> str:
         project, demand = work_class.project, work_class.demand
-        kind, amount = max(demand, key=lambda row: (row[1] - self._free(row[0]), row[0]))
+        kind, amount = max(demand, key=lambda row: (row[1] - self._room.most_free(row[0]), row[0]))
         text = f"needs {amount} {kind}, {self._stock(kind, work_class.max_tier)}"
         if held := self._held_over(kind):
             text = f"{text}; {held}"
@@ -195,10 +206,6 @@ class Reasons:
         tries = _more([_who(hold) for hold in rows])
         return f"{units} held for the next try of {tries} until {until.astimezone(UTC):%H:%M:%S} UTC"
 
-    def _free(self, kind: str) -> int:
-        """Return the most of a kind that one partition has free: one task cannot get more."""
-        return max(partition.free.get(kind, 0) for partition in self._room.partitions)
-
     def _stock(self, kind: str, max_tier: int | None) -> str:
         """Say how much of a kind is free of how much, on each partition that has any."""
         parts = zip(self._room.partitions, self._room.of_partitions(None), strict=True)
@@ -215,7 +222,7 @@ class Reasons:
         governed = [(kind, amount) for kind, amount in demand if kind in self._shares.governed]
         rows = [(used.get(kind, 0), units.get(kind, 0), kind, amount) for kind, amount in governed]
         use, unit, kind, amount = max(rows, key=lambda row: (row[0] + row[3] - row[1], row[2]))
-        idle = f"{'too little' if self._free(kind) > 0 else 'none'} is idle to borrow"
+        idle = f"{'too little' if self._room.most_free(kind) > 0 else 'none'} is idle to borrow"
         if not unit:
             return f"{project} has no share of {kind}, and {idle}"
         if use > unit:

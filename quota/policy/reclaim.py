@@ -14,7 +14,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from ..demand import Holding, PolicySettings, Want
+from ..demand import OVERTAKEN, Holding, PolicySettings, Want
 from ..resources import Resources, fits, minus, total
 from ..shares import Shares, amounts
 from .availability import Availability
@@ -37,6 +37,9 @@ WORTH, CALM = 0.03, 10
 """The price that may be paid for an overdue gang. For each second that it is overdue and for each of its units, `WORTH`
 seconds of a unit's work may be lost. Each stop costs `CALM` restarts besides the work that it loses. With the default
 restart cost, a gang of 16 units is worth ten stops after seven hours at the earliest."""
+
+SOON_S = 600.0
+"""An attempt is not expected to end sooner than this many seconds from now."""
 
 URGENT = 0
 STOPS_MAX = 5
@@ -140,10 +143,44 @@ class Victims:
             and not (hold.overdue and _units(hold.demand, lack) >= size)
         ]
         lent = [hold for hold in rows if hold.project != want.project]
-        own = [hold for hold in rows if hold.project == want.project and _overtook(hold, want)]
+        rest = [] if self._settings.rules >= OVERTAKEN else [hold for hold in rows if hold.project == want.project]
+        own = [hold for hold in rest if _overtook(hold, want)]
         chosen = self._gather(lack, want.max_tier, lent, own, self._lent)
         cost = sum(self._cost(hold, lack) + calm for hold in chosen)
         return self._stop(chosen, len(lent) + len(own)) if cost <= worth and _enough(chosen, lack) else []
+
+    def for_reservation(
+        self, want: Want, partition: Partition, lack: Resources, *, others: bool
+    ) -> list[StoppedAttempt]:
+        """Choose and stop jobs of the want's own project that overtook it. Return them.
+
+        With `others`, all jobs of other users count that started since the want waits. If the stops would not be
+        enough, or would cost more than to wait, nothing is stopped and the list is empty. To wait costs what is free
+        and kept meanwhile: what is there now and half of what is missing, for as long as the project needs to free what
+        is missing. It is taken that what ran for so long runs for as long again, unless a time limit ends it sooner.
+        """
+        size = _units(want.demand, lack)
+        own = [
+            hold
+            for hold in self._yielding(want.project, partition)
+            if hold.job_class >= want.job_class
+            and hold.stops < SPARED
+            and not (hold.overdue and _units(hold.demand, lack) >= size)
+            and (_overtook(hold, want) or (others and hold.user != want.user and _overtook(hold, want, by_start=True)))
+        ]
+        chosen = self._gather(lack, want.max_tier, [], own, self._lent)
+        kind, missing = max(lack.items(), key=lambda row: (row[1], row[0]))
+        rate = sum(
+            hold.demand.get(kind, 0) / max(SOON_S, self._left_s(hold)) for hold in self._going(want.project, partition)
+        )
+        cost = sum(self._cost(hold, lack, 2 * self._settings.restart_cost_s) for hold in chosen)
+        idle = (want.demand[kind] - missing / 2) * missing / rate if rate else cost
+        return self._stop(chosen, len(own)) if _enough(chosen, lack) and cost <= idle else []
+
+    def _left_s(self, hold: Holding) -> float:
+        """Return for how many seconds an attempt may be expected to go on: for as long as it ran, up to its limit."""
+        ran = (self._now - hold.since).total_seconds()
+        return min(ran, (hold.until - self._now).total_seconds()) if hold.until else ran
 
     def end_in_time(self, partition: Partition, lack: Resources, max_tier: int | None, by: datetime) -> bool:
         """Return True if known time limits free all that is lacking on the partition by `by`.
@@ -269,9 +306,12 @@ def _units(demand: Resources, lack: Resources) -> int:
     return max((demand.get(kind, 0) for kind in lack), default=0) or 1
 
 
-def _overtook(hold: Holding, want: Want) -> bool:
-    """Return True if an attempt's job came later, got room while the want waited, and is not more important."""
-    return hold.order > want.order and hold.since > want.since and rank(hold) >= rank(want)
+def _overtook(hold: Holding, want: Want, *, by_start: bool = False) -> bool:
+    """Return True if an attempt's job came later, got room while the want waited, and is not more important.
+
+    With `by_start`, it need not have come later.
+    """
+    return (by_start or hold.order > want.order) and hold.since > want.since and rank(hold) >= rank(want)
 
 
 def _spared(chosen: list[Holding], lack: Resources) -> list[Holding]:

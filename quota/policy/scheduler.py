@@ -32,7 +32,8 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 
-from ..demand import STANDARD, PolicySettings, Schedule, Start, Stop
+from ..demand import STANDARD, Overtaken, PolicySettings, Schedule, Start, Stop, Want
+from ..project_work import Work
 from ..quota import Quota
 from ..shares import Demand, Shares
 from ..tiers import Capacity
@@ -40,7 +41,8 @@ from . import axlearn, reasons
 from .availability import Availability
 from .index import Name, WantIndex, WorkClass, rank
 from .interface import Past, Policy
-from .overtaken import AGAIN, OvertakenGangs
+from .large_jobs import AGAIN, LargeJobs
+from .overtaken import OvertakenJobs
 from .project_order import LENT, PROMISED, ProjectOrder
 from .project_queue import WantProgress
 from .reasons import Reasons
@@ -64,11 +66,12 @@ def schedule(
     quota: Quota,
     capacity: Capacity,
     past: Past,
+    work: Work,
     now: datetime,
     settings: PolicySettings,
 ) -> Schedule:
     """Decide by the default policy. See `Policy` for the arguments."""
-    state = _Round(index, quota, capacity, past, now, settings)
+    state = _Round(index, quota, capacity, past, work, now, settings)
     state.take_back_what_shrank()
     state.serve_first_in_line(reclaims)
     state.serve_next_tries()
@@ -80,7 +83,14 @@ class _Round:
     """One round of the default policy."""
 
     def __init__(
-        self, index: WantIndex, quota: Quota, capacity: Capacity, past: Past, now: datetime, settings: PolicySettings
+        self,
+        index: WantIndex,
+        quota: Quota,
+        capacity: Capacity,
+        past: Past,
+        work: Work,
+        now: datetime,
+        settings: PolicySettings,
     ) -> None:
         self._index, self._quota, self._past, self._now = index, quota, past, now
         self._delay = timedelta(seconds=settings.reclaim_delay_s)
@@ -92,9 +102,15 @@ class _Round:
         self._bars = Restrictions(self._room, self._shares, quota, now, settings)
         self._victims = Victims(index, self._room, self._shares, settled, now, settings)
         self._turns = ProjectOrder(
-            self._room, self._shares, self._owed, ask=self._next, is_open=self._may, weight=self._weight
+            self._room,
+            self._shares,
+            self._owed,
+            ask=self._next,
+            is_open=self._may,
+            weight=self._weight,
+            last=lambda work_class, user: self._overtaken.last(work_class, user),
         )
-        self._overdue = OvertakenGangs(index, self._shares, now, settings)
+        self._overdue = LargeJobs(index, self._shares, now, settings)
         self._reasons = Reasons(index, self._room, self._shares, settings)
         self._asks: dict[str, WantProgress] = {}
         self._weights: dict[tuple[str, str], float] = {}
@@ -103,6 +119,9 @@ class _Round:
         self._starts: list[Start] = []
         self._stops: list[Stop] = []
         self._wakes: list[datetime] = []
+        self._overtaken = OvertakenJobs(
+            index, self._room, self._shares, work, weight=self._weight, bar=self._bars.of, now=now, settings=settings
+        )
 
     def take_back_what_shrank(self) -> None:
         """Stop borrowers if more is held than there is."""
@@ -155,6 +174,7 @@ class _Round:
         while turns or promised:
             if promised and not (turns and turns[0][0] == PROMISED):  # the first pass is over
                 promised = False
+                self._serve_reservations()
                 self._serve_overdue()
                 continue
             popped = heappop(turns)
@@ -182,6 +202,43 @@ class _Round:
                 self._wakes.append(self._now + AGAIN)
         self._wakes += self._overdue.wakes
 
+    def _serve_reservations(self) -> None:
+        """Serve the jobs with a reservation: with free room that is not promised to others, or that their juniors hold.
+
+        Those that are overtaken most beyond their limit come first.
+        """
+        rows = sorted(
+            self._overtaken.reservations.values(), key=lambda row: (row.limit_s - row.overtaken_s, row.project)
+        )
+        for found in rows:
+            want = self._index.wants[found.job]
+            work_class = self._index.work_class(want)
+            ask = self._ask(want.job, work_class)
+            if not ask.left or self._bars.of(want, work_class):
+                continue
+            fits = self._room.has(work_class.demand, work_class.max_tier)
+            if (fits and self._owed.spares(want.project, work_class.demand)) or (not fits and self._take_over(ask)):
+                self._give(ask)
+                self._owed.less(want.project, work_class.demand, 1)
+            else:
+                self._wakes.append(self._now + AGAIN)
+
+    def _take_over(self, ask: WantProgress) -> bool:
+        """Stop jobs that overtook one with a reservation, so that it fits once they are gone.
+
+        Return False if nothing is stopped.
+        """
+        want, work_class = ask.want, ask.work_class
+        others = self._overtaken.is_light(want.project, want.user)
+        for partition, lack in self._room.lacks(work_class.demand, work_class.max_tier):
+            if not lack or self._victims.end_in_time(partition, lack, work_class.max_tier, self._now + AGAIN):
+                return False
+            if taken := self._victims.for_reservation(want, partition, lack, others=others):
+                for one in taken:
+                    self._stop(one, want.job, reasons.overdue(one, want))
+                return True
+        return False
+
     def _call_in(self, ask: WantProgress, since: datetime) -> bool:
         """Stop others so that the gang, overdue since `since`, fits once they are gone.
 
@@ -204,9 +261,15 @@ class _Round:
             starts=tuple(self._starts),
             stops=tuple(self._stops),
             moves=self._moving.moves,
-            again=min((*self._wakes, *self._bars.wakes), default=None),
-            tell=lambda: self._reasons.of_all(self._asks, self._weight, self._bars.of),
+            again=min((*self._wakes, *self._bars.wakes, *self._overtaken.wakes), default=None),
+            reservations=self._overtaken.reservations,
+            overtaken=self._overtaken_of,
+            tell=lambda: self._reasons.of_all(self._asks, self._weight, self._barred),
         )
+
+    def _overtaken_of(self, job: str) -> Overtaken | None:
+        want = self._index.wants.get(job)
+        return self._overtaken.of(want) if want else None
 
     def _enter(self, project: str, work_classes: Iterable[WorkClass]) -> None:
         for work_class in work_classes:
@@ -225,7 +288,13 @@ class _Round:
     def _next(self, job: str, work_class: WorkClass) -> WantProgress | None:
         """Return the entry of a want, or None if the want is to be passed over."""
         ask = self._ask(job, work_class)
-        return ask if ask.left and not self._bars.of(ask.want, work_class) else None
+        return ask if ask.left and not self._barred(ask.want, work_class) else None
+
+    def _barred(self, want: Want, work_class: WorkClass) -> str:
+        """Say what keeps a want back although there may be room; empty if nothing does."""
+        if self._overtaken.holds_back(want, work_class):
+            return reasons.behind(self._overtaken.reservations[want.project])
+        return self._bars.of(want, work_class)
 
     def _has_room(self, ask: WantProgress) -> bool:
         """Return True if the want fits when all that stops is gone, and its user may have it."""
@@ -292,10 +361,15 @@ class _Round:
         self._weights.pop((want.project, want.user), None)
         if self._room.has(work_class.demand, work_class.max_tier):
             tier = self._room.start(want.project, want.user, work_class.demand, work_class.max_tier)
-            self._starts.append(Start(want.job, tier, self._overdue.has(want, work_class), want.choice))
+            self._starts.append(Start(want.job, tier, self._by_right(want, work_class), want.choice))
         else:
             ask.kept += 1
             ask.partition = self._room.keep(want.project, want.user, work_class.demand, work_class.max_tier)
+
+    def _by_right(self, want: Want, work_class: WorkClass) -> bool:
+        """Return True if a want that starts was overtaken for too long."""
+        reserved = self._overtaken.reservations.get(want.project)
+        return self._overdue.has(want, work_class) or (reserved is not None and reserved.job == want.job)
 
     def _within(self, work_class: WorkClass) -> bool:
         return self._shares.within(work_class.project, self._room.use_of(work_class.project), work_class.demand)

@@ -28,14 +28,14 @@ _KINDS: dict[str, Any] = {"order.json": Order, "stop.json": StopOrder, "world.js
 
 
 def recordings() -> list[Path]:
-    """The folders of all versions, the oldest first; what `0.1.0a1` and `0.1.0b1` wrote comes before what `0.1.0` did."""
+    """The folders of all versions, the oldest first; what `0.1.0a1`, `b1` and `c1` wrote comes before what `0.1.0` did."""
     found = (folder for folder in HERE.iterdir() if (folder / FORMS).exists())
     return sorted(found, key=lambda folder: _age(folder.name))
 
 
 def _age(version: str) -> tuple[int, ...]:
-    number, stage, early = re.fullmatch(r"([0-9.]+)([ab]?)([0-9]*)", version).groups()  # type: ignore[union-attr]
-    return (*map(int, number.split(".")), {"a": -2, "b": -1, "": 0}[stage], int(early or 0))
+    number, stage, early = re.fullmatch(r"([0-9.]+)([abc]?)([0-9]*)", version).groups()  # type: ignore[union-attr]
+    return (*map(int, number.split(".")), {"a": -3, "b": -2, "c": -1, "": 0}[stage], int(early or 0))
 
 
 def fresh() -> MemoryBucket:

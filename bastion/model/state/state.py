@@ -13,6 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from bastion.quota.demand import CLASSES
+from bastion.quota.project_work import ProjectWork
 from bastion.quota.resources import Resources, times, total
 
 from ..codec import AuditEntry, Moment
@@ -346,8 +347,12 @@ class Job(KeptSpec, kw_only=True, omit_defaults=True, gc=False):
     @property
     def order(self) -> int:
         """Return its place among pending jobs: the smaller goes first."""
-        # an object has a limited size, and so always fewer than a million events
-        return self.seq * 1_000_000 + self.index if self.place is None else self.place
+        return self.entered if self.place is None else self.place
+
+    @property
+    def entered(self) -> int:
+        """Return its place in the journal, which never changes."""
+        return self.seq * 1_000_000 + self.index  # an object has a limited size, and so fewer than a million events
 
     @property
     def state(self) -> JobState:
@@ -395,6 +400,7 @@ class State(msgspec.Struct, kw_only=True, dict=True):
     head: digest of the newest journal object; "" if it is not known.
     chained: True if that object, or one before it, held the digest of its predecessor; then each later one has to.
     rules: the policy's rules that took the last decision; 0: there was none.
+    work: what each project gave to which jobs; None before the first decision that needs it (see `journal.recent_usage`).
     """
 
     seq: int = 0
@@ -423,6 +429,7 @@ class State(msgspec.Struct, kw_only=True, dict=True):
     head: str = ""
     chained: bool = False
     rules: int = 0
+    work: dict[str, ProjectWork] | None = None
 
     def __post_init__(self) -> None:
         self.indexed = self.seq if self.indexed is None else self.indexed

@@ -187,4 +187,4 @@ def test_every_victim_is_of_a_tier_that_the_want_takes(max_tier: int) -> None:
 def test_the_other_policy_has_no_rules_of_ours() -> None:
     assert set(POLICIES) == {"default", "axlearn"}
     assert Quota.open().amounts == frozenset()
-    assert PolicySettings().rules == 4
+    assert PolicySettings().rules == 5

@@ -7,6 +7,7 @@ what was submitted waits, and then the policy decides. A task that was stopped g
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import inf
@@ -15,9 +16,10 @@ from msgspec.structs import replace
 
 from bastion.quota.demand import STANDARD, Holding, PolicySettings, Schedule, Stop, Want
 from bastion.quota.policy.index import WantIndex
+from bastion.quota.project_work import ProjectWork, Work
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, minus, total
-from tests.unit.quota.policy.fleet import NOW, decide, stopping
+from tests.unit.quota.policy.fleet import NOW, decide, stopping, work_of
 
 Name = tuple[str, int]  # a task: job, number
 
@@ -74,6 +76,7 @@ class Moment:
     now: datetime
     delay: float
     patience: float
+    work: Work
 
     def __post_init__(self) -> None:
         self.answer = self.ask(WantIndex.of_all(self.wants, self.holds))
@@ -89,6 +92,7 @@ class Moment:
             patience=self.patience,
             policy=self.policy,
             now=self.now,
+            work=self.work,
         )
 
     @property
@@ -122,6 +126,7 @@ class Fleet:
         self.tasks: dict[Name, Task] = {}
         self.reclaims: dict[str, None] = {}
         self.log: list[tuple[float, Stop]] = []
+        self.work: dict[str, ProjectWork] = {}
         self._coming = sorted(jobs, key=lambda job: job.at)
 
     def submit(self, *jobs: Job) -> None:
@@ -173,6 +178,7 @@ class Fleet:
             task = self.tasks[name]
             if name in self.gone_at:
                 if self.gone_at[name] <= self.now:
+                    self._work(row, -1)
                     del self.holds[name], self.gone_at[name]
                     waiting = self.waiting.setdefault(row.job, Waiting(self.now, []))
                     waiting.tasks = sorted([*waiting.tasks, row.task])
@@ -180,6 +186,7 @@ class Fleet:
                 continue
             task.left -= self.now - before
             if task.left <= 0:
+                self._work(row, -1)
                 del self.holds[name]
 
     def _arrive(self, job: Job) -> None:
@@ -198,6 +205,7 @@ class Fleet:
             now=self.time(self.now),
             delay=self.delay,
             patience=self.patience,
+            work=deepcopy(self.work),
         )
 
     def _want(self, name: str) -> Want:
@@ -243,9 +251,14 @@ class Fleet:
                 stops=len(task.stopped),
                 overdue=start.overdue,
             )
+            self._work(self.holds[start.job, number], +1)
             self.reclaims.pop(start.job, None)
             if not self.waiting[start.job].tasks:
                 del self.waiting[start.job]
+
+    def _work(self, row: Holding, sign: int) -> None:
+        """What the project gives, as the fold of a journal keeps it."""
+        work_of(self.work, row, sign, self.time(self.now))
 
     def _stop(self, stops: Iterable[Stop]) -> None:
         for stop in stops:

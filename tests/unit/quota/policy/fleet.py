@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from bastion.quota.demand import RULES, Holding, PolicySettings, Schedule, Want
 from bastion.quota.policy.index import WantIndex
 from bastion.quota.policy.scheduler import POLICIES
+from bastion.quota.project_work import ProjectWork, Work, rank_number
+from bastion.quota.project_work import hold as enter_work
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
 from bastion.quota.tiers import Capacity
@@ -72,6 +74,20 @@ def hold(
     )
 
 
+def work_of(work: dict[str, ProjectWork], row: Holding, sign: int, now: datetime) -> None:
+    """Enter that an attempt holds its demand from now on, or no more."""
+    enter_work(
+        work,
+        row.project,
+        row.demand,
+        sign,
+        rank=rank_number(row.job_class, row.priority),
+        order=row.order,
+        start=row.since,
+        now=now,
+    )
+
+
 def quota(*tiers: Resources, **shares: Mapping[str, str]) -> Quota:
     rows = {project: {kind: Fraction(share) for kind, share in row.items()} for project, row in shares.items()}
     return Quota(tiers=tiers, shares=rows)
@@ -90,6 +106,7 @@ def decide(
     policy: str = "default",
     now: datetime = NOW,
     rules: int = RULES,
+    work: Work | None = None,
 ) -> Schedule:
     """Ask a policy, about a board or about one made of wants and holds."""
     return POLICIES[policy](
@@ -100,6 +117,7 @@ def decide(
         if isinstance(capacity, Capacity)
         else Capacity(limits.tiers if capacity is None else capacity),
         past={},
+        work=work or {},
         now=now,
         settings=PolicySettings(reclaim_delay_s=delay, gang_patience_s=patience, rules=rules),
     )

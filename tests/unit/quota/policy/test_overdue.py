@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from bastion.quota.demand import Holding, Want
+from bastion.quota.demand import RULES, Holding, Want
 from bastion.quota.resources import Resources
 from tests.unit.quota.policy.fleet import NOW, ago, decide, hold, quota, started, stopped, want
 
@@ -54,29 +54,30 @@ def test_all_its_waits_count_and_not_its_age() -> None:
     assert len(decide(LIMITS, wants=[again], holds=borrowers()).stops) == 8
 
 
-def test_a_gang_of_a_machine_is_as_patient_as_the_queue_is_long() -> None:
+def test_by_old_rules_a_gang_of_a_machine_is_as_patient_as_the_queue_is_long() -> None:
     small = gang(30, units=8)
     holds = [*borrowers(8, "a"), *borrowers(56)]
     holds = [replace(row, job=f"{row.project}{row.job}") for row in holds]
-    assert len(decide(LIMITS, wants=[small], holds=holds).stops) == 8
+    assert len(decide(LIMITS, wants=[small], holds=holds, rules=4).stops) == 8
     queue = [want(f"w{n}", "b", v4(1), order=100 + n, waited=5) for n in range(64)]
-    assert decide(LIMITS, wants=[small, *queue], holds=holds).stops == ()
-    assert decide(LIMITS, wants=[replace(small, demand=v4(7))], holds=holds).stops == (), "no gang"
+    assert decide(LIMITS, wants=[small, *queue], holds=holds, rules=4).stops == ()
+    assert decide(LIMITS, wants=[replace(small, demand=v4(7))], holds=holds, rules=4).stops == (), "no gang"
 
 
 def test_whom_it_does_not_stop() -> None:
-    def stops(change: dict[str, object], asked: Want | None = None) -> int:
+    def stops(change: dict[str, object], asked: Want | None = None, rules: int = RULES) -> int:
         holds = [replace(row, **change) for row in borrowers()]
-        return len(decide(LIMITS, wants=[asked or gang(26)], holds=holds).stops)
+        return len(decide(LIMITS, wants=[asked or gang(26)], holds=holds, rules=rules).stops)
 
     assert stops({}) == 8
     assert stops({"stops": 3}) == 0, "who was stopped often"
     assert stops({"job_class": 0}) == 0, "who is of a better class"
     assert stops({"project": "c"}) == 8, "c borrows 8 of its 56"
     assert stops({"project": "c"}, replace(gang(26), demand=v4(17))) == 0, "and no more"
-    assert stops({"project": "a", "since": ago(27 * H)}) == 0, "who did not overtake it"
-    assert stops({"project": "a", "since": ago(1 * H)}) == 8, "who did"
-    assert stops({"project": "a", "since": ago(1 * H), "priority": 1}) == 0, "and is more important"
+    assert stops({"project": "a", "since": ago(1 * H)}) == 0, "who is of its own project"
+    assert stops({"project": "a", "since": ago(27 * H)}, rules=4) == 0, "by old rules: who did not overtake it"
+    assert stops({"project": "a", "since": ago(1 * H)}, rules=4) == 8, "who did"
+    assert stops({"project": "a", "since": ago(1 * H), "priority": 1}, rules=4) == 0, "and is more important"
 
 
 def test_a_gang_that_was_overdue_gives_way_to_a_larger_one_only() -> None:
