@@ -227,6 +227,7 @@ class Schedule:
     again: the next moment at which time alone may change the answer; None: time alone cannot.
     reservations: the job that each project has a reservation for, by project.
     overtaken: a function that says how far a waiting job is overtaken; None: it has no right. Valid as long as `tell`.
+    held_back: a function that says whether a waiting job stands behind the reservation of its project. Valid as `tell`.
     tell: the function that makes `reasons`. It is valid only until the index changes.
     """
 
@@ -236,6 +237,7 @@ class Schedule:
     again: datetime | None = None
     reservations: Mapping[str, Overtaken] = field(default_factory=dict, compare=False)
     overtaken: Callable[[str], Overtaken | None] = field(default=lambda job: None, compare=False, repr=False)
+    held_back: Callable[[str], bool] = field(default=lambda job: False, compare=False, repr=False)
     tell: Callable[[], Mapping[str, str]] = field(default=dict, compare=False, repr=False)
 
     @cached_property

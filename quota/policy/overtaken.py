@@ -81,8 +81,11 @@ class OvertakenJobs:
             if project in self._work and index.sizes_differ(project):
                 self._reserve(project, work_classes.values(), bar)
 
-    def of(self, want: Want) -> Overtaken | None:
-        """Return how far a job is overtaken; None if it can have no reservation."""
+    def of(self, want: Want, *, exact: bool = True) -> Overtaken | None:
+        """Return how far a job is overtaken; None if it can have no reservation.
+
+        Without `exact`, one that waits for less than its limit counts as not overtaken: it has no right yet.
+        """
         project, work = want.project, self._work.get(want.project)
         asked = [(amount / max(1, self._shares.capacity.get(kind, 0)), kind) for kind, amount in want.demand.items()]
         _, kind = max((row for row in asked if row[1] in self._kinds), default=(0, ""))
@@ -99,6 +102,7 @@ class OvertakenJobs:
             if heavy or self._index.rights[project].get(kind, 0) + units > max(BUDGET * size, units):
                 part = 1 - 1 / len(self._users_of(project)) if heavy else PART
                 limit_s = max(patience_s, part * waited_s)
+        if exact or waited_s > patience_s:
             overtaken_s = self._overtaken_s(want, used)
         return Overtaken(want.job, project, want.user, kind, units, want.since, overtaken_s, limit_s)
 
@@ -137,7 +141,7 @@ class OvertakenJobs:
         firsts = [(places[0], work_class) for work_class in work_classes for places in work_class.users.values()]
         for (*_, job), work_class in sorted(firsts, key=lambda row: row[0]):
             want = self._index.wants[job]
-            found = self.of(want)
+            found = self.of(want, exact=False)
             if found is None or bar(want, work_class):
                 continue
             if found.is_too_long:

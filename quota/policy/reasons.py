@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from ..demand import CLASSES, STANDARD, Holding, Overtaken, PolicySettings, Want
+from ..demand import CLASSES, OVERTAKEN, STANDARD, Holding, Overtaken, PolicySettings, Want
 from ..resources import Resources
 from ..shares import Demand, Shares, amounts
 from .availability import Availability
@@ -27,27 +27,43 @@ def reclaimed(taken: StoppedAttempt, want: Want, units: Resources) -> str:
     return f"reclaimed for {who}: {_borrowed(victim.project, taken.over, units)}{_cheapest(taken)}"
 
 
-def overdue(taken: StoppedAttempt, want: Want) -> str:
-    """Say why an attempt is stopped for a gang beyond its share."""
+def overdue(taken: StoppedAttempt, want: Want, rules: int) -> str:
+    """Say why an attempt is stopped for a large job that waited for too long."""
     units = _amounts(tuple(taken.over.items()))
     why = f"{taken.hold.project} borrows {units}" if units else f"{_who(taken.hold)} came later"
+    waited = "which waited" if rules >= OVERTAKEN else "overtaken"
+    return f"room for {want.project}/{want.job} ({want.user}), {waited} for too long: {why}{_cheapest(taken)}"
+
+
+def overtook(taken: StoppedAttempt, want: Want) -> str:
+    """Say why an attempt is stopped for a job of its own project that has a reservation."""
+    why = f"{_who(taken.hold)} started while it waited"
     return f"room for {want.project}/{want.job} ({want.user}), overtaken for too long: {why}{_cheapest(taken)}"
 
 
 def behind(reserved: Overtaken) -> str:
     """Say why a want waits behind the reservation of its project."""
     room = f"{reserved.units} {reserved.kind}"
-    return f"{reserved.project} keeps room for {reserved.user}/{reserved.job} ({room}), {overtaken(reserved)}"
+    time = part_of(reserved.overtaken_s, reserved.limit_s)
+    return f"{reserved.project} keeps room for {reserved.user}/{reserved.job} ({room}), overtaken for {time}"
 
 
-def overtaken(found: Overtaken) -> str:
-    """Say for how long a job was overtaken, of how long it may be: `overtaken for 2.0 of 3.0 h`."""
-    return f"overtaken for {found.overtaken_s / 3600:.1f} of {found.limit_s / 3600:.1f} h"
+def first(reserved: Overtaken) -> str:
+    """Say what the job that has the reservation of its project may expect."""
+    time = part_of(reserved.overtaken_s, reserved.limit_s)
+    return f"{reserved.project} keeps room for it, overtaken for {time}"
 
 
-def shrunk(taken: StoppedAttempt, units: Resources) -> str:
+def part_of(seconds: float, limit_s: float) -> str:
+    """Return a time and its limit: `2.0 of 3.0 h`."""
+    number, unit, digits = _unit(limit_s)
+    return f"{seconds / number:.{digits}f} of {limit_s / number:.{digits}f} {unit}"
+
+
+def shrunk(taken: StoppedAttempt, units: Resources, rules: int) -> str:
     """Say why an attempt is stopped because the capacity shrank."""
-    return f"the pool shrank: {_borrowed(taken.hold.project, taken.over, units)}{_cheapest(taken)}"
+    what = "capacity" if rules >= OVERTAKEN else "pool"
+    return f"the {what} shrank: {_borrowed(taken.hold.project, taken.over, units)}{_cheapest(taken)}"
 
 
 def limited(want: Want, kind: str, held: int, most: int) -> str:
@@ -272,9 +288,15 @@ def _cheapest(taken: StoppedAttempt) -> str:
 
 
 def _span(seconds: float) -> str:
+    number, unit, digits = _unit(seconds)
+    return f"{seconds / number:.{digits}f} {unit}"
+
+
+def _unit(seconds: float) -> tuple[float, str, int]:
+    """Return the unit that shows a time best: its seconds, its name, and the digits behind the point."""
     if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+        return 1, "s", 0
+    return (60, "min", 0) if seconds < 7200 else (3600, "h", 1)
 
 
 def _names(holds: Sequence[Holding]) -> str:

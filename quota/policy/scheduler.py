@@ -9,8 +9,9 @@ the project that would then have used the smallest part of its share (`Shares.tu
    share does not lose its place to later jobs while there is room, and does not block them when there is none.
 3. All room that is left.
 
-Between the first and the second pass, gangs that were overtaken for too long reclaim what was lent
-(`bastion.quota.policy.overtaken`).
+Between the first and the second pass, jobs with a reservation take the room of their project
+(`bastion.quota.policy.overtaken`), and large jobs that waited for too long take back what was lent
+(`bastion.quota.policy.large_jobs`).
 
 If a promised want does not fit and has waited `reclaim_delay_s`, borrowers are stopped for it. For a more important
 want, less important attempts of its own project are stopped, too. The stops and the want's turn are one decision: it
@@ -93,7 +94,7 @@ class _Round:
         settings: PolicySettings,
     ) -> None:
         self._index, self._quota, self._past, self._now = index, quota, past, now
-        self._delay = timedelta(seconds=settings.reclaim_delay_s)
+        self._delay, self._rules = timedelta(seconds=settings.reclaim_delay_s), settings.rules
         self._shares = Shares(quota, capacity.total(), settings.rules)
         self._room = Availability(capacity, index)
         self._owed = SharePromises(self._shares, self._room, index.pending)
@@ -120,13 +121,13 @@ class _Round:
         self._stops: list[Stop] = []
         self._wakes: list[datetime] = []
         self._overtaken = OvertakenJobs(
-            index, self._room, self._shares, work, weight=self._weight, bar=self._bars.of, now=now, settings=settings
+            index, self._room, self._shares, work, weight=self._weight, bar=self._in_vain, now=now, settings=settings
         )
 
     def take_back_what_shrank(self) -> None:
         """Stop borrowers if more is held than there is."""
         for taken in self._victims.for_shrunk_capacity():
-            self._stop(taken, None, reasons.shrunk(taken, self._shares.units(taken.hold.project)))
+            self._stop(taken, None, reasons.shrunk(taken, self._shares.units(taken.hold.project), self._rules))
 
     def serve_first_in_line(self, reclaims: Iterable[str]) -> None:
         """Start the wants for which others were stopped before, or keep room for them.
@@ -235,7 +236,7 @@ class _Round:
                 return False
             if taken := self._victims.for_reservation(want, partition, lack, others=others):
                 for one in taken:
-                    self._stop(one, want.job, reasons.overdue(one, want))
+                    self._stop(one, want.job, reasons.overtook(one, want))
                 return True
         return False
 
@@ -250,7 +251,7 @@ class _Round:
                 return False
             if taken := self._victims.for_overdue(want, partition, lack, since):
                 for one in taken:
-                    self._stop(one, want.job, reasons.overdue(one, want))
+                    self._stop(one, want.job, reasons.overdue(one, want, self._rules))
                 return True
         return False
 
@@ -264,16 +265,31 @@ class _Round:
             again=min((*self._wakes, *self._bars.wakes, *self._overtaken.wakes), default=None),
             reservations=self._overtaken.reservations,
             overtaken=self._overtaken_of,
-            tell=lambda: self._reasons.of_all(self._asks, self._weight, self._barred),
+            held_back=self._held_back,
+            tell=self._told,
         )
+
+    def _told(self) -> dict[str, str]:
+        texts = self._reasons.of_all(self._asks, self._weight, self._barred)
+        for reserved in self._overtaken.reservations.values():
+            if reserved.job in texts:
+                texts[reserved.job] += f"; {reasons.first(reserved)}"
+        return texts
 
     def _overtaken_of(self, job: str) -> Overtaken | None:
         want = self._index.wants.get(job)
-        return self._overtaken.of(want) if want else None
+        if want is None or not self._index.sizes_differ(want.project) or self._never(self._index.work_class(want)):
+            return None
+        reserved = self._overtaken.reservations.get(want.project)
+        return reserved if reserved and reserved.job == job else self._overtaken.of(want)
+
+    def _held_back(self, job: str) -> bool:
+        want = self._index.wants.get(job)
+        return want is not None and self._overtaken.holds_back(want, self._index.work_class(want))
 
     def _enter(self, project: str, work_classes: Iterable[WorkClass]) -> None:
         for work_class in work_classes:
-            if reasons.impossible(work_class.demand, self._room.of_partitions(work_class.max_tier)):
+            if self._never(work_class):
                 self._closed.add(work_class)
                 self._owed.less(project, work_class.demand, work_class.tasks)
         self._turns.enter(project, [work_class for work_class in work_classes if self._may(work_class)])
@@ -295,6 +311,14 @@ class _Round:
         if self._overtaken.holds_back(want, work_class):
             return reasons.behind(self._overtaken.reservations[want.project])
         return self._bars.of(want, work_class)
+
+    def _in_vain(self, want: Want, work_class: WorkClass) -> str:
+        """Say why room would be kept in vain for a want; empty if it would not."""
+        return self._never(work_class) or self._bars.of(want, work_class)
+
+    def _never(self, work_class: WorkClass) -> str:
+        """Say why no want of this work class can ever start; empty if it can."""
+        return reasons.impossible(work_class.demand, self._room.of_partitions(work_class.max_tier)) or ""
 
     def _has_room(self, ask: WantProgress) -> bool:
         """Return True if the want fits when all that stops is gone, and its user may have it."""

@@ -36,7 +36,7 @@ def test_a_large_gang_waits_for_twenty_hours_and_then_calls_in_what_it_lacks() -
     after = decide(LIMITS, wants=[gang(26)], holds=holds)
     assert len(after.stops) == 8, "8 are free"
     assert {stop.for_job for stop in after.stops} == {"gang"}
-    assert after.stops[0].reason.startswith("room for a/gang (ann), overtaken for too long: b borrows 48 v4")
+    assert after.stops[0].reason.startswith("room for a/gang (ann), which waited for too long: b borrows 48 v4")
     assert after.reasons["gang"].startswith("first in line")
 
 

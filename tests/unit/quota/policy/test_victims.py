@@ -154,7 +154,7 @@ def test_a_pool_that_shrank_takes_from_borrowers_only_the_cheapest_first() -> No
     assert stopped(answer) == [("l2", 0), ("l3", 0)]
     assert answer.stops[0].for_job is None
     assert answer.stops[0].reason == (
-        "the pool shrank: nlp borrowed 4 v4 over its share of 2; the cheapest to stop of 4, it loses 5 s of work"
+        "the capacity shrank: nlp borrowed 4 v4 over its share of 2; the cheapest to stop of 4, it loses 5 s of work"
     )
     held = [stopping(row) if row.job in ("l2", "l3") else row for row in holds]
     assert decide(HALVES, holds=held, capacity=(v4(4),)).stops == ()
