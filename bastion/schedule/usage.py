@@ -1,19 +1,24 @@
-"""Compute usage: what projects are promised, what they hold, and how much of it is borrowed. Pure.
+"""Compute usage: what projects are promised, hold and borrow, and which ask for more than their share. Pure.
 
 Resources that are kept for the next try of a task count as held, as far as there is room for them beside live attempts.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
 
+from bastion.quota.policy.reasons import impossible
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, fits, minus, plus, total
-from bastion.quota.shares import Shares
+from bastion.quota.shares import Shares, amounts
 
 from ..journal.attempts import shape
 from ..model.state.state import Job, State
+from .eligibility import eligibility_of
 from .held_work import kept
 from .plan import current_capacity, inputs
 
@@ -34,6 +39,41 @@ class ProjectUsage:
     share: int
     used: int
     borrowed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcessDemand:
+    """The jobs of one size with which a project asks for more of a kind than its share. Some of them wait.
+
+    project: the project.
+    kind: the kind of resource.
+    size: units of the kind that each of their tasks asks for.
+    running: units that their attempts hold.
+    waiting: units that those of their tasks ask for that wait for resources.
+    share: units that the project is promised.
+    ratio: all that they ask for, in times of the share. It is above 1.
+    """
+
+    project: str
+    kind: str
+    size: int
+    running: int
+    waiting: int
+    share: int
+    ratio: float
+
+    def text(self) -> str:
+        """Say it in one line, with what would help."""
+        hundredths = -(-100 * (self.running + self.waiting) // self.share)  # rounded up, so that it is above 1
+        times = f"{hundredths / 100:.2f}".rstrip("0").rstrip(".")
+        units = f"{self.running} running, {self.waiting} waiting, share {self.share}"
+        why, less = "whatever their order, some of them wait", "fewer"
+        if self.size > self.share:
+            why, less = "such a job starts only with what others lend", "smaller"
+        return (
+            f"{self.project} asks for {times} times its share of {self.kind} with jobs of {self.size} ({units}): "
+            f"{why}; a larger share or {less} jobs would help"
+        )
 
 
 def held(state: State, quota: Quota) -> dict[str, Resources]:
@@ -79,3 +119,38 @@ def usage(state: State, quota: Quota) -> list[ProjectUsage]:
             row = (units.get(kind, 0), used.get(kind, 0), borrowed.get(kind, 0))
             rows.append(ProjectUsage(project=project, kind=kind, share=row[0], used=row[1], borrowed=row[2]))
     return rows
+
+
+def excess(state: State, quota: Quota, now: datetime) -> list[ExcessDemand]:
+    """Return for each project and kind with a share the size with the largest ratio above 1, sorted by name.
+
+    Of tasks that do not run, only those count that may start as soon as there is room. Passes once over pending jobs.
+    """
+    promised, rows = shares(state, quota), defaultdict[tuple[str, str, int], list[int]](lambda: [0, 0])
+    partitions = cache(current_capacity(state, replace(inputs(state), quota=quota)).of_partitions)
+    for _, job, _ in state.live_attempts():
+        for kind, size in amounts(job.demand):
+            rows[quota.holder(job.user, job.project), kind, size][0] += size
+    for job in map(state.jobs.__getitem__, state.pending):
+        tasks = eligibility_of(state, job, quota, now).tasks
+        if tasks and not impossible(amounts(job.demand), partitions(job.max_tier)):
+            for kind, size in amounts(job.demand):
+                rows[job.project, kind, size][1] += tasks * size
+    found: dict[tuple[str, str], ExcessDemand] = {}
+    for (project, kind, size), (running, waiting) in sorted(rows.items()):
+        share = promised.units(project).get(kind, 0)
+        if share and waiting and running + waiting > max(share, _asked(found.get((project, kind)))):
+            found[project, kind] = ExcessDemand(
+                project=project,
+                kind=kind,
+                size=size,
+                running=running,
+                waiting=waiting,
+                share=share,
+                ratio=(running + waiting) / share,
+            )
+    return list(found.values())
+
+
+def _asked(row: ExcessDemand | None) -> int:
+    return row.running + row.waiting if row else 0

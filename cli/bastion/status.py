@@ -1,7 +1,8 @@
-"""`bastion status`: show whether the bastion is alive, and the usage of each project."""
+"""`bastion status`: show whether the bastion is alive, the usage of each project, and who asks for more than its share."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +19,7 @@ from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.quota import resources
 from bastion.quota.quota import Quota
 from bastion.schedule import plan
-from bastion.schedule.usage import ProjectUsage, usage
+from bastion.schedule.usage import ProjectUsage, excess, usage
 from bastion.stores.folder_identity import is_full
 
 from ..common.place import BastionPlace, known_place_of
@@ -33,22 +34,32 @@ NUMBERS = frozenset(HEADS[2:])
 
 def run(call: Call[Options]) -> int:
     """Print one JSON object, or a page for people."""
-    place = known_place_of(call)
+    place, now = known_place_of(call), SystemClock().wall()
     status = place.status()
     died = status is not None and host.died(status)
     full = is_full(place.root.url)
-    shown = summary(place.name, status, now=SystemClock().wall(), died=died, full=full)
-    shown["problems"] += standing_by(place, SystemClock().wall())
-    hosting = where.told(place)
+    shown = summary(place.name, status, now=now, died=died, full=full)
+    shown["problems"] += standing_by(place, now)
+    hosting, gaps = where.told(place), Gaps()
     if call.output.json:
-        call.output.data({**shown, "lodging": hosting})
+        call.output.data({**shown, "lodging": hosting, "excess": _excess(place, now)})
         return DONE
-    gaps = Gaps()
     state = journal_reader.load(place.bucket, ThreadTasks().map, gaps)
-    uses = usage(state, plan.inputs(state).quota or Quota.open())
-    lines = page(shown, place.bucket.url, accounts(status), hosting)
-    call.output.say("\n".join([*lines, *usage_table(uses), *gap_lines([*gaps.found, *lost_end(state, status)])]))
+    quota = plan.inputs(state).quota or Quota.open()
+    lines = [*page(shown, place.bucket.url, accounts(status), hosting), *usage_table(usage(state, quota))]
+    beyond = [plain(row.text()) for row in excess(state, quota, now)]
+    lines += ["", *beyond] if beyond else []
+    call.output.say("\n".join([*lines, *gap_lines([*gaps.found, *lost_end(state, status)])]))
     return DONE
+
+
+def _excess(place: BastionPlace, now: datetime) -> list[dict[str, Any]] | None:
+    """Return what projects ask for beyond their shares; None if the journal cannot be read: the status tells more."""
+    try:
+        state = journal_reader.load(place.bucket, ThreadTasks().map, Gaps())
+    except (BucketError, ObjectNotFound, RecordError):
+        return None
+    return [asdict(row) for row in excess(state, plan.inputs(state).quota or Quota.open(), now)]
 
 
 def standing_by(place: BastionPlace, now: datetime) -> list[str]:
