@@ -11,14 +11,15 @@ from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Attempt, AttemptState, Job
 from bastion.quota.policy.reasons import impossible
 from bastion.quota.quota import Quota
-from bastion.quota.resources import Resources, plus, total
+from bastion.quota.resources import Resources, minus, plus, total
 from bastion.quota.shares import Shares, amounts
 from bastion.schedule.held_work import until
 from bastion.schedule.plan import Plan, current_capacity
-from bastion.schedule.usage import held, shares
+from bastion.schedule.usage import ExcessDemand, excess, held, shares
 
 from .held_back import HeldBack, gates
 from .queue_position import JobAhead, QueuePosition, Use, ahead, kept, line, place
+from .reservation import Reservation, TimeOvertaken, overtaken, reservation
 from .start_estimate import StartEstimate
 from .what_if_state import WhatIfCase
 
@@ -83,6 +84,9 @@ class WaitingAccount:
     holders: attempts that hold something of what it asks for.
     gates: obstacles that hold it back.
     never: why it can never start as it is; empty: it can.
+    overtaken: how far it is overtaken; None: it is not, or can have no right by it.
+    reservation: the job for which its project keeps room; None: there is none.
+    excess: for each kind, whether its project asks for more than its share with jobs as large as this one.
     outlook: start estimate and remedies; None: not computed.
     """
 
@@ -92,6 +96,9 @@ class WaitingAccount:
     holders: tuple[Holder, ...]
     gates: tuple[HeldBack, ...]
     never: str
+    overtaken: TimeOvertaken | None = None
+    reservation: Reservation | None = None
+    excess: tuple[ExcessDemand, ...] = ()
     outlook: StartEstimate | None = None
 
 
@@ -102,13 +109,18 @@ def waiting(case: WhatIfCase, job: Job, answer: Plan) -> WaitingAccount:
     rows = [_holder(*row) for row in state.live_attempts() if _shared(row[1].demand, job.demand)]
     rows.sort(key=lambda row: (row.project != job.project, -_sum([row.resources], *job.demand), row.since, row.job))
     order = line(state, job, answer, capacity.of_partitions())
+    used = held(state, case.inputs.quota or Quota.open())
+    free = minus(promised.capacity, total(used.values()))
     return WaitingAccount(
-        amounts=tuple(_amounts(case, job, promised, rows)),
+        amounts=tuple(_amounts(job, promised, rows, used.get(job.project, {}), free)),
         place=place(state, job, order),
         ahead=tuple(ahead(job, order, _uses(case, job.project, promised), kept(state, answer))),
         holders=tuple(rows),
         gates=tuple(gates(case, job)),
         never=impossible(amounts(job.demand), capacity.of_partitions(job.max_tier)) or "",
+        overtaken=overtaken(job, answer.schedule, case.now),
+        reservation=reservation(job, order, answer.schedule, free, case.now),
+        excess=tuple(_excess(case, job)) if job in order else (),
     )
 
 
@@ -123,20 +135,27 @@ def _uses(case: WhatIfCase, project: str, promised: Shares) -> dict[str, Use]:
     return {user: (late.get((project, user), 0.0), promised.dominant(holds.get(user, {}))) for user in users}
 
 
-def _amounts(case: WhatIfCase, job: Job, promised: Shares, rows: Sequence[Holder]) -> Iterable[ResourceAmount]:
-    used = held(case.state, case.inputs.quota or Quota.open())
-    taken, own = total(used.values()), used.get(job.project, {})
+def _excess(case: WhatIfCase, job: Job) -> Iterable[ExcessDemand]:
+    """Yield the excess demands that this job is a part of."""
+    for row in excess(case.state, case.inputs.quota or Quota.open(), case.now):
+        if row.project == job.project and job.demand.get(row.kind) == row.size:
+            yield row
+
+
+def _amounts(
+    job: Job, promised: Shares, rows: Sequence[Holder], used: Resources, free: Resources
+) -> Iterable[ResourceAmount]:
+    """Yield what a task asks for. `used` is what its project holds, and `free` what is not held."""
     for kind, asked in job.demand.items():
-        there = promised.capacity.get(kind, 0)
         yield ResourceAmount(
             kind=kind,
             asked=asked,
-            pool=there,
-            free=max(0, there - taken.get(kind, 0)),
+            pool=promised.capacity.get(kind, 0),
+            free=max(0, free.get(kind, 0)),
             freeing=_sum((row.resources for row in rows if row.stopping), kind),
             share=promised.units(job.project).get(kind, 0) if kind in promised.governed else None,
-            used=own.get(kind, 0),
-            borrowed=promised.borrowed(job.project, own).get(kind, 0),
+            used=used.get(kind, 0),
+            borrowed=promised.borrowed(job.project, used).get(kind, 0),
         )
 
 

@@ -8,10 +8,12 @@ from datetime import datetime
 from bastion.model.durations import short
 from bastion.model.wording import clock
 from bastion.quota import resources
+from bastion.quota.policy.reasons import part_of
 
 from .forecast import EndingJob, ExpectedStart
 from .queue_position import JobAhead, QueuePosition
 from .remedies import Remedy
+from .reservation import Reservation
 from .start_estimate import StartEstimate
 from .waiting import Holder, ResourceAmount, WaitingAccount
 from .what_if_decision import DecisionEffect
@@ -31,14 +33,20 @@ def waits(waiting: WaitingAccount, project: str, now: datetime) -> Iterator[Line
         yield "asks for", _amount(amount, project)
     if waiting.place:
         yield "place", _place(waiting.place, project)
-    for number, row in enumerate(waiting.ahead[:SHOWN], start=1):
-        yield "ahead", f"{number}. {_ahead(row)}"
+    if waiting.overtaken:
+        yield "overtaken", _overtaken(waiting, project)
+    if waiting.reservation:
+        yield "reserved", _reserved(waiting.reservation, project, now)
+    for number, other in enumerate(waiting.ahead[:SHOWN], start=1):
+        yield "ahead", f"{number}. {_ahead(other)}"
     yield from more("ahead", len(waiting.ahead))
     for holder in waiting.holders[:SHOWN]:
         yield "held by", _holder(holder, now)
     yield from more("held by", len(waiting.holders))
     if waiting.never:
         yield "never", waiting.never
+    for row in waiting.excess:
+        yield "share", row.text()
     for number, gate in enumerate(gate for gate in waiting.gates if gate.what not in TOLD):
         yield "and" if number else "needs", gate.text
     if waiting.outlook:
@@ -71,6 +79,29 @@ def _amount(amount: ResourceAmount, project: str) -> str:
 def _place(place: QueuePosition, project: str) -> str:
     text = f"{place.place} of {place.of} that wait in {project}"
     return text if place.waiting == place.of else f"{text}, of {place.waiting} in all"
+
+
+def _overtaken(waiting: WaitingAccount, project: str) -> str:
+    """Say how far the job is from its right."""
+    found, room = waiting.overtaken, waiting.reservation
+    assert found is not None
+    part = f"jobs of {project} behind it got {100 * found.part:.0f} % of what {project} got since it waits"
+    text = f"for {part_of(found.overtaken_s, found.limit_s)}: {part}"
+    if found.overtaken_s <= found.limit_s:
+        return f"{text}; beyond that, {project} keeps room for it"
+    return f"{text}; {project} keeps room for it after {room.user}/{room.job}" if room and not room.is_own else text
+
+
+def _reserved(room: Reservation, project: str, now: datetime) -> str:
+    """Say for which job room is kept, since when, and what that costs."""
+    whose = "it"
+    if not room.is_own:
+        time = part_of(room.overtaken.overtaken_s, room.overtaken.limit_s)
+        whose = f"{room.user}/{room.job}, overtaken for {time},"
+    behind = f"{room.behind or 'no'} {'job' if room.behind == 1 else 'jobs'} of {project}"
+    since, free = f"since about {clock(room.since, now)}", f"{room.free} of its {room.asked} {room.kind} free"
+    text = f"{project} keeps room for {whose} {since}: {free}, and {behind} must wait until it has started"
+    return text if room.is_own else f"{text}, {'this one too' if room.holds_back else 'but not this one'}"
 
 
 def _ahead(row: JobAhead) -> str:

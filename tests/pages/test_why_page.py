@@ -16,10 +16,12 @@ from bastion.launcher.explain.preemption_risk import ExpectedStop, PreemptionRis
 from bastion.launcher.explain.preemptions import PreemptedAttempt
 from bastion.launcher.explain.queue_position import JobAhead, QueuePosition
 from bastion.launcher.explain.remedies import Remedy
+from bastion.launcher.explain.reservation import Reservation, TimeOvertaken
 from bastion.launcher.explain.start_estimate import StartEstimate
 from bastion.launcher.explain.timing import AwaitedEnd, Timing
 from bastion.launcher.explain.waiting import Holder, ResourceAmount, WaitingAccount
 from bastion.launcher.explain.what_if_decision import DecisionEffect, JobReference
+from bastion.schedule.usage import ExcessDemand
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/reference/launch-why.md").read_text()
@@ -29,7 +31,7 @@ NAMED = set(re.findall(r"`([a-z_]+)`", PAGE))
 PARTS: list[Any] = [
     Explanation, WaitingAccount, ResourceAmount, QueuePosition, JobAhead, Holder, HeldBack, StartEstimate, DecisionEffect,
     JobReference, ExpectedStart, EndingJob, Remedy, Timing, AwaitedEnd, RunningAttempt, WorkerReports, JobEnd, PreemptedAttempt,
-    PreemptionRisk, ExpectedStop, ShareClaim,
+    PreemptionRisk, ExpectedStop, ShareClaim, TimeOvertaken, Reservation, ExcessDemand,
 ]  # fmt: skip
 
 
