@@ -163,7 +163,9 @@ def test_by_older_rules_nobody_is_overtaken(bench: Bench) -> None:
 
 
 def test_whom_no_order_can_help_is_told_so_in_why_and_in_status(bench: Bench) -> None:
-    kept(bench)
+    stream = kept(bench)
+    held = stream.small("held")
+    stream.there.happens(Held(request="h", user="alice", job=held))
     told = (
         "nlp asks for 1.25 times its share of v4 with jobs of 1 (7 running, 3 waiting, share 8): whatever their order, some of "
         "them wait; a larger share or fewer jobs would help"
@@ -175,7 +177,7 @@ def test_whom_no_order_can_help_is_told_so_in_why_and_in_status(bench: Bench) ->
     row = {"project": "nlp", "kind": "v4", "size": 1, "running": 7, "waiting": 3, "share": 8, "ratio": 1.25}
     assert bench.bastion("status", "--json").json["excess"] == [row]
     assert waiting(bench, "next1")["excess"] == [row]
-    assert waiting(bench, "big")["excess"] == []
+    assert waiting(bench, "big")["excess"] == waiting(bench, held)["excess"] == []
 
 
 def test_where_the_share_is_enough_status_says_nothing_of_it(bench: Bench) -> None:

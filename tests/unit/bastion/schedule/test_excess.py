@@ -61,9 +61,10 @@ def test_what_fits_into_the_share_is_none_however_much_there_is_of_other_sizes()
     assert excess(state(runs("a", 2), waits("b", 2), waits("c", 1), waits("d", 3), waits("e", 4)), HALVES, NOW) == []
 
 
-def test_of_several_sizes_the_one_with_most_is_told() -> None:
-    jobs = [waits("a", 2, tasks=3), waits("b", 4, tasks=2), waits("c", 3, tasks=2)]
-    assert [(row.size, row.ratio) for row in excess(state(*jobs), HALVES, NOW)] == [(4, 2.0)]
+@pytest.mark.parametrize(("tasks", "told"), [(3, (4, 2.0)), (5, (2, 2.5))])
+def test_of_several_sizes_the_one_with_most_is_told(tasks: int, told: tuple[int, float]) -> None:
+    jobs = [waits("a", 2, tasks=tasks), waits("b", 4, tasks=2), waits("c", 3, tasks=2)]
+    assert [(row.size, row.ratio) for row in excess(state(*jobs), HALVES, NOW)] == [told]
 
 
 def test_each_project_has_its_own() -> None:
