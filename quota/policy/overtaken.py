@@ -33,7 +33,7 @@ from ..shares import Shares
 from .availability import Availability
 from .index import Place, WantIndex, WorkClass, place
 
-PATIENCE, FULL = 0.5, 1 / 8
+PATIENCE, FULL = 0.6, 1 / 16
 """A job that asks for `FULL` of its project or more may be overtaken for `PATIENCE` times `gang_patience_s`. Its project
 is what it holds or its share, whichever is more."""
 
@@ -154,10 +154,11 @@ class OvertakenJobs:
     def _overtaken_s(self, want: Want, used: KindWork) -> float:
         """Return the part of the time that a job waits for which jobs behind it got its project's work."""
         now, since, rank = moment(self._now), moment(want.since), rank_number(want.job_class, want.priority)
-        total = used.used(now) - used.used_by(since)
+        started = {number: table.after(since, now) for number, table in used.starts.items()}
+        total = sum(started.values())
         if total <= 0:
             return 0.0
-        behind = sum(table.after(since, now) for number, table in used.starts.items() if number >= rank)
+        behind = sum(work for number, work in started.items() if number >= rank)
         if not self.is_light(want.project, want.user):
             later = sum(table.after(want.order, now) for number, table in used.orders.items() if number >= rank)
             behind = min(behind, later)

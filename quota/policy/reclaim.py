@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from itertools import chain
+from math import inf
 
 from msgspec import Struct
 
@@ -40,6 +41,9 @@ restart cost, a gang of 16 units is worth ten stops after seven hours at the ear
 
 SOON_S = 600.0
 """An attempt is not expected to end sooner than this many seconds from now."""
+
+USEFUL = 1 / 40
+"""What a stop frees beyond what is lacking soon goes to other jobs that wait, as far as it is this part of the capacity."""
 
 URGENT = 0
 STOPS_MAX = 5
@@ -143,8 +147,9 @@ class Victims:
             and not (hold.overdue and _units(hold.demand, lack) >= size)
         ]
         lent = [hold for hold in rows if hold.project != want.project]
-        rest = [] if self._settings.rules >= OVERTAKEN else [hold for hold in rows if hold.project == want.project]
-        own = [hold for hold in rest if _overtook(hold, want)]
+        own = [hold for hold in rows if hold.project == want.project and _overtook(hold, want)]
+        if self._settings.rules >= OVERTAKEN and self._shares.within(want.project, {}, amounts(want.demand)):
+            own = []  # it may have a reservation instead
         chosen = self._gather(lack, want.max_tier, lent, own, self._lent)
         cost = sum(self._cost(hold, lack) + calm for hold in chosen)
         return self._stop(chosen, len(lent) + len(own)) if cost <= worth and _enough(chosen, lack) else []
@@ -216,16 +221,26 @@ class Victims:
                 taken += self._stop(self._gather(lack, None, rows, [], self._borrowed), len(rows))
         return taken
 
-    def _price(self, hold: Holding, lack: Resources) -> Price:
+    def _price(self, hold: Holding, lack: Resources, useful: float) -> Price:
         """Return the sort key of a victim: what each unit costs that its stop gains, the cheapest first.
 
         Attempts of a worse class come first. Inside a class, tasks that were stopped often and gangs that were overdue
         come last. Then the work counts that is lost for each unit, in steps of `STEP_S`. Of equal losses the attempt
         that ran longest comes first, because it is likely to go on for long.
         """
-        step = self._cost(hold, lack, self._settings.restart_cost_s) / _units(hold.demand, lack) // STEP_S
+        step = self._cost(hold, lack, self._settings.restart_cost_s) / min(_units(hold.demand, lack), useful) // STEP_S
         spared = hold.stops >= STOPS_MAX, hold.overdue
         return (-hold.job_class, *spared, step, hold.since, hold.order, hold.job, hold.task)
+
+    def _useful(self, lack: Resources) -> float:
+        """Return how many units a stop is good for at most: what is lacking, or `USEFUL` of the capacity if that is more.
+
+        So a small job does not stop a very large one, whose work is lost for units that nobody asked for. By the rules
+        before `OVERTAKEN` all units count.
+        """
+        if self._settings.rules < OVERTAKEN:
+            return inf
+        return max(max(amount, USEFUL * self._shares.capacity.get(kind, 0)) for kind, amount in lack.items())
 
     def _cost(self, hold: Holding, lack: Resources, more: float = 0.0) -> float:
         """Return the work that a stop loses, in seconds of one unit, plus `more`, weighted by past stops."""
@@ -257,7 +272,8 @@ class Victims:
         left: dict[str, Resources] = {}
         missing = dict(lack)
         chosen: dict[Name, Holding] = {}
-        borrowers, others = (sorted(rows, key=lambda hold: self._price(hold, lack)) for rows in (lent, own))
+        useful = self._useful(lack)
+        borrowers, others = (sorted(rows, key=lambda hold: self._price(hold, lack, useful)) for rows in (lent, own))
         for rows, whole in ((borrowers, True), (borrowers, False), (others, None)):
             for hold in rows:
                 kinds = [kind for kind, amount in hold.demand.items() if amount and kind in missing]
