@@ -61,10 +61,10 @@ def daily(project: str, size: int, days: int) -> Iterator[Job]:
         yield Job((day + 0.5) * DAY_S, HOUR_S, size, project, "daily")
 
 
-def made(name: str, jobs: Iterable[Job], projects: Iterable[str], days: int) -> Pass:
+def made(jobs: Iterable[Job], projects: Iterable[str], days: int) -> Pass:
     """The pass of these jobs, with equal shares."""
     names = list(projects)
-    return Pass(name, _arrivals(jobs), GPUS, dict.fromkeys(names, 1 / len(names)), timedelta(days=days))
+    return Pass("made", _arrivals(jobs), GPUS, dict.fromkeys(names, 1 / len(names)), timedelta(days=days))
 
 
 def _arrivals(jobs: Iterable[Job]) -> list[Arrival]:
@@ -86,7 +86,7 @@ def one_a_day(load: float, goal_h: float) -> Iterator[Row]:
     for size in ONE_A_DAY:
         gpus = GPUS * load - size * HOUR_S / DAY_S
         jobs = [*stream(Random(f"{SEED} {load}"), "p", gpus, STREAM_DAYS), *daily("p", size, STREAM_DAYS)]
-        found = made(f"{size} a day", jobs, ["p"], STREAM_DAYS).run(OURS)["wait_h_by_size"]
+        found = made(jobs, ["p"], STREAM_DAYS).run(OURS)["wait_h_by_size"]
         longest.append(found[str(size)]["max"])
         single.append(found["1"])
         yield Row(f"wait for {size} GPUs, longest", longest[-1], "h", goal_h)
@@ -100,8 +100,8 @@ def one_project() -> Iterator[Row]:
     """Jobs of four sizes in one project for 10 days, as many GPU-hours of each."""
     rng = Random(f"{SEED} sizes")
     jobs = [job for size in EQUAL for job in stream(rng, "p", GPUS * EQUAL_LOAD / len(EQUAL), DAYS, size)]
-    ours = made("users", jobs, ["p"], DAYS).run(OURS)
-    fifo = made("one user", [job._replace(user="") for job in jobs], ["p"], DAYS).run(THEIRS)
+    ours = made(jobs, ["p"], DAYS).run(OURS)
+    fifo = made([job._replace(user="") for job in jobs], ["p"], DAYS).run(THEIRS)
     yield from waits(ours, fifo, {size: OF_FIFO * each["p95"] for size, each in fifo["wait_h_by_size"].items()})
     most, theirs = (_spread(numbers) for numbers in (ours, fifo))
     yield Row("the largest p95 of a size against the smallest", most, "times", OF_ANOTHER, incumbent=short(theirs))
@@ -114,7 +114,7 @@ def two_projects() -> Iterator[Row]:
     jobs: list[Job] = []
     for project in HALVES:
         jobs += [*stream(rng, project, GPUS * HALF_LOAD / 2, DAYS), *daily(project, HALF_SIZE, DAYS)]
-    both = made("halves", jobs, HALVES, DAYS)
+    both = made(jobs, HALVES, DAYS)
     ours, theirs = both.run(OURS), both.run(THEIRS)
     longest, other = (numbers["wait_h_by_size"][str(HALF_SIZE)]["max"] for numbers in (ours, theirs))
     yield Row(f"wait for {HALF_SIZE} GPUs, longest", longest, "h", HALF_GOAL_H, incumbent=short(other))
