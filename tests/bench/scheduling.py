@@ -77,9 +77,10 @@ def shares(jobs: Sequence[Arrival]) -> dict[str, float]:
 
 def passes(path: Path | None) -> list[tuple[Pass, Bounds | None]]:
     """What is run: a real trace, or one that is made. None: no goals are known."""
+    bounds: Sequence[Bounds | None] = (None, None)
     if path is None:
         jobs = window(trace.read(made.trace(), KIND))
-        names, fleets, bounds = ("made-a", "made-b"), made.GPUS, (None, None)
+        names, fleets = ("made-a", "made-b"), made.GPUS
     else:
         with path.open(encoding="utf-8") as file:
             jobs = window(trace.read(file, KIND))

@@ -81,7 +81,7 @@ def tables() -> Iterator[tuple[str, list[Row]]]:
 
 
 def one_a_day(load: float, goal_h: float) -> Iterator[Row]:
-    """For each size a run of 18 days: a stream of single GPUs, always the same, and one job a day by somebody else."""
+    """For each size a run of 18 days: a stream of single GPUs from the same seed, and a job a day by somebody else."""
     longest, single = [], []
     for size in ONE_A_DAY:
         gpus = GPUS * load - size * HOUR_S / DAY_S
@@ -124,7 +124,7 @@ def two_projects() -> Iterator[Row]:
 
 def _spread(numbers: Numbers) -> float:
     found = [each["p95"] for each in numbers["wait_h_by_size"].values()]
-    return max(found) / min(found)
+    return float(max(found) / min(found))
 
 
 def _beside(ours: Numbers, theirs: Numbers) -> Iterator[Row]:
