@@ -65,9 +65,9 @@ format: $(READY)  ## Put the code into form
 bench: $(READY)  ## Measure what docs/explanation/design.md promises
 	@$(BIN)/python -m tests.bench
 
-bench-scheduling: $(READY)  ## The policies against each other on real jobs: make bench-scheduling TRACE=jobs.csv
+bench-scheduling: $(READY)  ## The policies against each other: make bench-scheduling, or with real jobs TRACE=jobs.csv ARRIVALS=4
 	@$(BIN)/python -m tests.bench decide
-	@$(BIN)/python -m tests.bench.scheduling $(TRACE)
+	@$(BIN)/python -m tests.bench.scheduling $(TRACE) $(if $(ARRIVALS),--arrivals=$(ARRIVALS))
 
 simulate: $(READY)  ## Worlds from seeds: make simulate SEEDS=300 FROM=0 STEPS=300; the story of one: make simulate SEED=28
 	@$(BIN)/python -m tests.simulation.main $(if $(SEED),--seed=$(SEED),--seeds=$(or $(SEEDS),300) --from=$(or $(FROM),0)) \

@@ -169,6 +169,10 @@ def row(report: SimulationReport, kind: str) -> dict[str, Any]:
         "idle_though_fits": round(amounts.idle_though_fits, 8),
         "big_gang_wait_h": _rounded({"p50": report.big.p50, "max": report.big.max}),
         "by_size": {str(size): _rounded({"p95": waits.p95}) for size, waits in report.sizes.items()},
+        "wait_h_by_size": {
+            str(size): _rounded({"p50": waits.p50, "p95": waits.p95, "max": waits.max})
+            for size, waits in report.sizes.items()
+        },
         "decisions": report.decisions,
         "unfinished": report.unfinished,
         "unrunnable": dict(report.left_out),

@@ -55,8 +55,8 @@ def _show(
         rows = [{**row(one.report, kind), "seconds": round(took[name], 3)} for name, one in runs.items()]
         call.output.data(rows[0] if len(rows) == 1 else rows)
         return
-    table = simulated.lines(list(runs), reports, kind, call.output.width)
-    call.output.say("\n".join([call.output.bold(table[0]), *table[1:], *simulated.notes(list(runs), reports)]))
+    tables = simulated.lines(list(runs), reports, kind, call.output.width, bold=call.output.bold)
+    call.output.say("\n".join([*tables, *simulated.notes(list(runs), reports)]))
 
 
 def _policies(text: str) -> list[str]:

@@ -1,57 +1,54 @@
-"""The policies on four weeks of jobs: `python -m tests.bench.scheduling [TRACE]`. Without a trace, on one that is made.
+"""The policies on four weeks of jobs, and on made streams: `python -m tests.bench.scheduling [TRACE] [--arrivals=N]`.
 
 A trace of eight weeks or more has the form of `bastion simulate`. Its last four weeks are run twice, on a fleet that they
-fill and on one that is too small for them: Philly's on 544 and 448 GPUs.
+fill and on one that is too small for them: Philly's on 544 and 448 GPUs. Without a trace the same is done on one that is
+made, and after it come the streams (`tests.bench.streams`).
+
+A run is chaotic: a job that comes a minute later changes which jobs are stopped, and so all that follows. With
+`--arrivals=4` each number is a mean over four runs: the jobs as they are, and three times each up to 5 minutes later.
 """
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from argparse import ArgumentParser
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from math import floor
 from pathlib import Path
+from random import Random
+from statistics import fmean
+from typing import Any
 
-from bastion.model.settings.config import Config
-from bastion.quota.quota_file import parse
 from bastion.simulate import trace
-from bastion.simulate.simulated_run import RunSettings, everybody, simulate
-from bastion.simulate.simulation_report import SimulationReport, row
-from bastion.simulate.workload import Arrival, WorkPace
-from tests.bench import made
+from bastion.simulate.workload import Arrival
+from tests.bench import made, streams
+from tests.bench.passes import KIND, OURS, THEIRS, Numbers, Pass, waits
 from tests.bench.rows import Row, short, show
 
 DAY = timedelta(days=1)
 BEGIN, LENGTH, LONGEST = 28 * DAY, 28 * DAY, 7 * DAY
 JOBS_MIN = 50
-KIND = "gpu"
-POLICIES = ("axlearn", "default")
+LATER = timedelta(minutes=5)
 PHILLY = (544, 448)
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
-    """Some jobs on a fleet of so many GPUs. `bounds` are what hours may be at most; None: no such hours are known."""
-
-    name: str
-    jobs: Sequence[Arrival]
-    gpus: int
-    bounds: Bounds | None
-
-
-@dataclass(frozen=True, slots=True)
 class Bounds:
-    """Goals that only hold on the trace on which they were measured; `stops` is the part of axlearn's preemptions."""
+    """Goals that only hold on the trace on which they were measured; `stops` is the part of axlearn's preemptions.
+
+    `p95_h` are hours that a size may wait, at the 95th percentile.
+    """
 
     stops: float
     mean_wait_h: float
     big_gang_h: float
-    eight_gpus_h: float
+    p95_h: Mapping[str, float]
 
 
-PHILLY_BOUNDS = (Bounds(0.20, 1.4, 30, 14), Bounds(0.25, 7.4, 40, 81))
-"""Of the fleet that is filled, and of the one that is too small."""
+PHILLY_BOUNDS = (Bounds(0.15, 1.1, 26, {"8": 29}), Bounds(0.21, 6.3, 28, {"4": 40, "8": 146}))
+"""Of the fleet that is filled, and of the one that is too small: means over four arrivals."""
 
 
 def window(jobs: Iterable[Arrival]) -> list[Arrival]:
@@ -68,51 +65,54 @@ def window(jobs: Iterable[Arrival]) -> list[Arrival]:
     return [job for job in inside if counts[job.spec.project] >= JOBS_MIN]
 
 
-def quota(jobs: Sequence[Arrival], gpus: int) -> str:
-    """A quota file: half of the fleet by each project's demand, half in equal parts."""
+def shares(jobs: Sequence[Arrival]) -> dict[str, float]:
+    """The share of each project: half of the fleet by their demand, half in equal parts."""
     demand: dict[str, float] = {}
     for job in jobs:
         work = sum(job.work, timedelta()) / DAY
         demand[job.spec.project] = demand.get(job.spec.project, 0.0) + work * job.spec.demand[KIND]
-    lines = ['[toml-schema]\nversion = "1"\n[total_resources]', f"{KIND} = {gpus}"]
-    for project, own in sorted(demand.items()):
-        share = 0.5 * own / sum(demand.values()) + 0.5 / len(demand)
-        lines.append(f"[project_resources.{project}]\n{KIND} = {share - 5e-7:.6f}")  # rounded down: together at most 1
-    return "\n".join(lines) + "\n"
+    parts = {project: 0.5 * own / sum(demand.values()) + 0.5 / len(demand) for project, own in demand.items()}
+    return {project: floor(1e6 * part) / 1e6 for project, part in parts.items()}  # rounded down: together at most 1
 
 
-def passes(path: Path | None) -> list[Pass]:
-    """What is run: a real trace, or one that is made."""
+def passes(path: Path | None) -> list[tuple[Pass, Bounds | None]]:
+    """What is run: a real trace, or one that is made. None: no goals are known."""
+    bounds: Sequence[Bounds | None] = (None, None)
     if path is None:
         jobs = window(trace.read(made.trace(), KIND))
-        return [Pass("made-a", jobs, made.GPUS[0], None), Pass("made-b", jobs, made.GPUS[1], None)]
-    with path.open(encoding="utf-8") as file:
-        jobs = window(trace.read(file, KIND))
-    return [
-        Pass(name, jobs, gpus, bounds)
-        for name, gpus, bounds in zip(("philly-a", "philly-b"), PHILLY, PHILLY_BOUNDS, strict=True)
-    ]
+        names, fleets = ("made-a", "made-b"), made.GPUS
+    else:
+        with path.open(encoding="utf-8") as file:
+            jobs = window(trace.read(file, KIND))
+        names, fleets, bounds = ("philly-a", "philly-b"), PHILLY, PHILLY_BOUNDS
+    found = [Pass(name, jobs, gpus, shares(jobs), LENGTH) for name, gpus in zip(names, fleets, strict=True)]
+    return list(zip(found, bounds, strict=True))
 
 
-def run(one: Pass, policy: str) -> tuple[SimulationReport, float]:
-    """The numbers of a policy, and the seconds of the processor that they took."""
-    scene = RunSettings(
-        quota=everybody(parse(quota(one.jobs, one.gpus))),
-        config=Config(policy=policy),
-        pace=WorkPace(timedelta(minutes=10), tick=timedelta(seconds=30)),
-        kind=KIND,
-        until=LENGTH,
-    )
-    began = time.process_time()
-    done = simulate(scene, one.jobs)
-    return done.report, time.process_time() - began
+def moved(one: Pass, seed: int) -> Pass:
+    """The same jobs, each up to 5 minutes later; for seed 0 as they are."""
+    if not seed:
+        return one
+    rng = Random(seed)
+    jobs = [replace(job, at=job.at + rng.uniform(0, 1) * LATER) for job in one.jobs]
+    return replace(one, jobs=sorted(jobs, key=lambda job: job.at))
 
 
-def compared(one: Pass) -> Iterator[Row]:
-    """Ours against the incumbent's, a row for each number."""
-    theirs, took = run(one, POLICIES[0])
-    ours, seconds = run(one, POLICIES[1])
-    a, b, bounds = row(theirs, KIND), row(ours, KIND), one.bounds
+def means(runs: Sequence[Numbers]) -> Numbers:
+    """The mean of each number over some runs of one policy."""
+    return {name: _mean([numbers[name] for numbers in runs]) for name in runs[0]}
+
+
+def _mean(values: Sequence[Any]) -> Any:
+    if isinstance(values[0], Mapping):
+        return means(values)
+    return values[0] if isinstance(values[0], str) else fmean(values)
+
+
+def compared(one: Pass, bounds: Bounds | None, arrivals: int = 1) -> Iterator[Row]:
+    """Ours against the incumbent's, a row for each number: the mean over so many arrivals."""
+    several = [moved(one, seed) for seed in range(arrivals)]
+    a, b = (means([each.run(policy) for each in several]) for policy in (THEIRS, OURS))
     part = bounds.stops if bounds else 0.25
     pool_hours = one.gpus * (LENGTH / timedelta(hours=1))
 
@@ -136,16 +136,26 @@ def compared(one: Pass) -> Iterator[Row]:
         "wait of big gangs (16+ GPUs), longest", b["big_gang_wait_h"]["max"], "h", gang, a["big_gang_wait_h"]["max"]
     )
     yield line("  median", b["big_gang_wait_h"]["p50"], "h", 0, a["big_gang_wait_h"]["p50"])
-    for size in a["by_size"]:
-        goal = bounds.eight_gpus_h if bounds and size == "8" else 0
-        yield line(f"wait for {size} GPUs, p95", b["by_size"][size]["p95"], "h", goal, a["by_size"][size]["p95"])
-    yield line("simulated in", seconds, "s CPU", 180 if bounds else 0, took)
+    yield from waits(b, a, bounds.p95_h if bounds else {})
+    yield line("simulated in", b["seconds"], "s CPU", 180 if bounds else 0, a["seconds"])
 
 
 def main(words: Sequence[str]) -> int:
-    """Run both passes, and print a table of each."""
-    for one in passes(Path(words[0]) if words else None):
-        show(f"{one.name}: {len(one.jobs):,} jobs on {one.gpus} GPUs; default against axlearn", list(compared(one)))
+    """Run both passes, and print a table of each; without a trace those of the streams as well."""
+    flags = ArgumentParser(prog="python -m tests.bench.scheduling")
+    flags.add_argument("trace", nargs="?", type=Path, metavar="TRACE")
+    flags.add_argument("--arrivals", type=int, default=1, metavar="N", help="means over so many arrivals")
+    given = flags.parse_args(words)
+    if given.arrivals < 1:
+        flags.error(f"--arrivals is {given.arrivals}; use 1 or more")
+    for one, bounds in passes(given.trace):
+        title = f"{one.name}: {len(one.jobs):,} jobs on {one.gpus} GPUs; default against axlearn"
+        if given.arrivals > 1:
+            title += f"; means over {given.arrivals} arrivals"
+        show(title, list(compared(one, bounds, given.arrivals)))
+    if given.trace is None:
+        for title, rows in streams.tables():
+            show(title, rows)
     return 0
 
 

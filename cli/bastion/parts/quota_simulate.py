@@ -143,6 +143,6 @@ def _show(call: Call[QuotaOptions], kind: str, runs: Mapping[str, SimulatedRun],
         }
         call.output.data({"schema": 1, "resource": kind, **story.source, **rows, **gap_rows(story.gaps)})
         return
-    table = simulated.lines(NAMES, reports, kind, call.output.width)
+    tables = simulated.lines(NAMES, reports, kind, call.output.width, bold=call.output.bold)
     foot = [*story.notes, *simulated.notes(NAMES, reports), *gap_lines(story.gaps)]
-    call.output.say("\n".join([call.output.bold(table[0]), *table[1:], *foot]))
+    call.output.say("\n".join([*tables, *foot]))

@@ -1,4 +1,4 @@
-"""Lay out simulated runs side by side: one row for each number, one column for each run. Pure."""
+"""Lay out simulated runs side by side: a table of their numbers, and one of the waits by size. Pure."""
 
 from __future__ import annotations
 
@@ -34,14 +34,39 @@ FOLD = 10
 """The largest factor that is shown as a percentage. A larger increase has none."""
 
 
-def lines(names: Sequence[str], reports: Sequence[SimulationReport], kind: str, width: int | None = None) -> list[str]:
-    """Return the table of some runs, measured in this kind.
+def lines(
+    names: Sequence[str],
+    reports: Sequence[SimulationReport],
+    kind: str,
+    width: int | None = None,
+    *,
+    bold: Callable[[str], str] = str,
+) -> list[str]:
+    """Return the two tables of some runs, measured in this kind. Each has its heads in `bold`.
 
-    For two runs, the last column is the difference of the second.
+    The first has one row for each number and one column for each run. For two runs, its last column is the difference
+    of the second. The second has one row for each size: how much of the kind a task asks for.
     """
+    first, *numbers = _compared(names, reports, kind, width)
+    second, *waits = _by_size(names, reports, kind, width)
+    return [bold(first), *numbers, "", bold(second), *waits]
+
+
+def _compared(names: Sequence[str], reports: Sequence[SimulationReport], kind: str, width: int | None) -> list[str]:
     heads = ["NUMBER", *names, *(["CHANGE"] if len(reports) == 2 else [])]
     rows = [_cells(number, reports) for number in _numbers(reports, kind)]
     return table(heads, rows, right=frozenset(heads[1:]), caps={heads[0]: 44}, width=width)
+
+
+def _by_size(names: Sequence[str], reports: Sequence[SimulationReport], kind: str, width: int | None) -> list[str]:
+    heads = ["HOURS WAITED", *(head for name in names for head in (f"{name}: p50", "p95", "max"))]
+    sizes = sorted({size for report in reports for size in report.sizes})
+    rows = [[f"{size} {kind}", *_waits([report.sizes.get(size, _NOBODY) for report in reports])] for size in sizes]
+    return table(heads, rows, right=frozenset(heads[1:]), width=width)
+
+
+def _waits(found: Sequence[WaitTimes]) -> list[str]:
+    return [format(hours, HOURS) for waits in found for hours in (waits.p50, waits.p95, waits.max)]
 
 
 def _cells(number: _Number, reports: Sequence[SimulationReport]) -> list[str]:
@@ -75,14 +100,8 @@ def _numbers(reports: Sequence[SimulationReport], kind: str) -> Iterator[_Number
     yield _Number("hours waited, p99", HOURS, lambda report: report.waits.p99)
     yield _Number("hours waited by big gangs, median", HOURS, lambda report: report.big.p50)
     yield _Number("hours waited by big gangs, longest", HOURS, lambda report: report.big.max)
-    for size in sorted({size for report in reports for size in report.sizes}):
-        yield _Number(f"hours waited for {size} {kind}, p95", HOURS, _p95_of(size))
     for project in sorted({name for report in reports for name in report.projects}):
         yield from _of_project(project, kind)
-
-
-def _p95_of(size: int) -> Callable[[SimulationReport], float]:
-    return lambda report: report.sizes.get(size, _NOBODY).p95
 
 
 def _of_project(name: str, kind: str) -> Iterator[_Number]:

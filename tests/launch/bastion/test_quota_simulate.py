@@ -68,6 +68,8 @@ def test_the_past_comes_again_under_both_files(town: Asked, proposed: Path) -> N
     assert now["by_project"]["vision"]["wait_h"]["p95"] == pytest.approx(90 / 3600, abs=1e-3)
     assert then["by_project"]["vision"]["wait_h"]["p95"] > now["by_project"]["vision"]["wait_h"]["p95"]
     assert now["lost_gpu_hours"] > then["lost_gpu_hours"] == 0
+    assert now["wait_h_by_size"]["4"].keys() == {"p50", "p95", "max"}
+    assert then["wait_h_by_size"]["4"]["max"] > now["wait_h_by_size"]["4"]["max"] == pytest.approx(90 / 3600, abs=1e-3)
 
 
 def test_the_same_file_changes_nothing(town: Asked, tmp_path: Path) -> None:
@@ -78,7 +80,8 @@ def test_the_same_file_changes_nothing(town: Asked, tmp_path: Path) -> None:
 
 
 def test_the_table_has_both_and_how_they_differ(town: Asked, proposed: Path) -> None:
-    heads, *lines = town.run("bastion", "quota", "simulate", str(proposed), SINCE, "--resource=v4").out.splitlines()
+    numbers, sizes = town.run("bastion", "quota", "simulate", str(proposed), SINCE, "--resource=v4").out.split("\n\n")
+    heads, *lines = numbers.splitlines()
     rows = dict(re.split(r" {2,}", line, maxsplit=1) for line in lines)
 
     assert re.split(r" {2,}", heads) == ["NUMBER", "present", "proposed", "CHANGE"]
@@ -87,6 +90,9 @@ def test_the_table_has_both_and_how_they_differ(town: Asked, proposed: Path) -> 
     assert {"nlp: hours waited, mean", "vision: hours waited, p95", "v4-hours of shares violated", "v4 in use"} <= set(
         rows
     )
+    heads, *lines = sizes.splitlines()
+    assert re.split(r" {2,}", heads) == ["HOURS WAITED", "present: p50", "p95", "max", "proposed: p50", "p95", "max"]
+    assert [line.split()[:3] for line in lines] == [["4", "v4", "0.03"], ["8", "v4", "0.17"]]
 
 
 def test_what_still_runs_and_what_never_ran_is_said(town: Asked, proposed: Path) -> None:

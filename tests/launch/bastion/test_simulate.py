@@ -67,6 +67,7 @@ def test_the_contract_for_scripts(simulate: Town) -> None:
         "idle_though_fits": 0.0,
         "big_gang_wait_h": {"p50": 1.0, "max": 1.0},
         "by_size": {"4": {"p95": 0.0}, "8": {"p95": 1.0}},
+        "wait_h_by_size": {"4": {"p50": 0.0, "p95": 0.0, "max": 0.0}, "8": {"p50": 1.0, "p95": 1.0, "max": 1.0}},
         "decisions": 5,
         "unfinished": 0,
         "unrunnable": {
@@ -116,6 +117,21 @@ def test_the_table_shows_runs_side_by_side_and_by_how_much_they_differ(simulate:
 
 def test_one_policy_has_nothing_to_be_compared_with(simulate: Town) -> None:
     assert simulate().out.splitlines()[0].split() == ["NUMBER", "default"]
+
+
+def test_a_second_table_shows_the_waits_of_each_size_in_order(simulate: Town) -> None:
+    jobs = [f"{1000 + 10 * number},3600,4,vision,," for number in range(4)]  # three fit beside nlp's
+    simulate.writes("trace.csv", "\n".join([TRACE.splitlines()[0], "0,72000,4,nlp,,", *jobs, "90000,60,16,nlp,,"]))
+    simulate.writes("quota.toml", QUOTA.replace("gpu = 8", "gpu = 16"))
+    sizes = simulate("--policy=axlearn,default").out.split("\n\n")[1].splitlines()
+
+    assert [re.split(r" {2,}", line) for line in sizes] == [
+        ["HOURS WAITED", "axlearn: p50", "p95", "max", "default: p50", "p95", "max"],
+        ["4 gpu", "0.00", "0.99", "0.99", "0.00", "0.99", "0.99"],
+        ["16 gpu", *["0.00"] * 6],
+    ]
+    assert simulate().out.split("\n\n")[1].splitlines()[0].split() == [*"HOURS WAITED default: p50 p95 max".split()]
+    assert list(simulate("--json").json["wait_h_by_size"]) == ["4", "16"]
 
 
 def test_the_plot_is_one_page_that_asks_for_nothing(simulate: Town, tmp_path: Path) -> None:

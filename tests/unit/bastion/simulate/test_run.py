@@ -49,6 +49,10 @@ def test_a_borrower_makes_way_loses_what_it_did_not_save_and_does_it_again() -> 
     assert (numbers["jobs"], numbers["preemptions"], numbers["worst_job_preemptions"]) == (2, 1, 1)
     assert numbers["wait_h"] == {"mean": 0.5, "p50": 0.0, "p95": 1.0, "p99": 1.0}
     assert numbers["by_size"] == {"4": {"p95": 0.0}, "8": {"p95": 1.0}}
+    assert numbers["wait_h_by_size"] == {
+        "4": {"p50": 0.0, "p95": 0.0, "max": 0.0},
+        "8": {"p50": 1.0, "p95": 1.0, "max": 1.0},
+    }
     assert numbers["big_gang_wait_h"] == {"p50": 1.0, "max": 1.0}
     assert (numbers["share_violation_gpu_hours"], numbers["idle_though_fits"]) == (0.0, 0.0)
     assert numbers["decisions"] == 5  # it starts; it is stopped; the other starts; it starts again; all is over
@@ -84,6 +88,16 @@ def test_waits_are_summed_over_all_stops() -> None:
 
     assert done.stops == 2
     assert done.projects["nlp"].waits.max == pytest.approx((3600 + 600) / 3600)
+
+
+def test_waits_are_told_by_size_in_the_order_of_sizes() -> None:
+    one_after_the_other = ["0,3600,16,nlp,,"] * 30
+    numbers = row(run(scene(quota=halves(16)), *one_after_the_other, "200000,60,8,nlp,,").report, "gpu")
+
+    assert list(numbers["wait_h_by_size"].items()) == [
+        ("8", {"p50": 0.0, "p95": 0.0, "max": 0.0}),
+        ("16", {"p50": 14.0, "p95": 28.0, "max": 29.0}),
+    ]
 
 
 def test_the_window_cuts_what_was_in_use_and_no_waits() -> None:
