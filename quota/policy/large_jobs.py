@@ -8,6 +8,7 @@ in the rooms of others. So no room is idle, and the policy need not know how lon
 
 Large is what asks for more than `LARGE` of the capacity: of such jobs only a few can run at once, so they are few. What
 asks for more than its project's share is large, too, unless the project has no share. All time counts that a job waited.
+Jobs as large as one or larger that started by a right may hold `BUDGET` of the capacity at once, with it; one always may.
 
 By older rules a large job asks for more than `GANG` units. Jobs of exactly `GANG` units had the right as well, with a
 patience that grew with the queue, because they are many; and the jobs of the own project that overtook a large job gave
@@ -16,7 +17,7 @@ to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from heapq import merge
@@ -24,11 +25,13 @@ from typing import NamedTuple
 
 from ..demand import OVERTAKEN, PolicySettings, Want
 from ..resources import total
-from ..shares import Demand, Shares
+from ..shares import Demand, Shares, amounts
 from .index import WantIndex, WorkClass, began
 
 LARGE = 1 / 40
 """The part of the capacity beyond which a demand is large."""
+
+BUDGET = 1 / 2
 
 PATIENCE = 2.0
 """A large job waits for this many times `gang_patience_s`."""
@@ -83,12 +86,27 @@ class LargeJobs:
         many = len(rows) > self.searches
         turn = int(self._now.timestamp()) // AGAIN.seconds * self.searches % len(rows) if many else 0
         rows = rows[turn:] + rows[:turn]  # if there are very many, each gets its turn
-        return [(self._index.wants[job], began + patience) for _, began, job, patience in rows]
+        found = [(self._index.wants[job], began + patience) for _, began, job, patience in rows]
+        return found if self._settings.rules < OVERTAKEN else list(self._affordable(found))
 
     def has(self, want: Want, work_class: WorkClass) -> bool:
         """Return True if this want is an overdue large job."""
         large = self._large(want.project, work_class.demand)
         return large is not None and began(want) <= self._now - large.patience
+
+    def _affordable(self, found: Iterable[tuple[Want, datetime]]) -> Iterator[tuple[Want, datetime]]:
+        """Yield the overdue jobs that the budget allows, beside those as large or larger that started by a right."""
+        capacity = self._shares.capacity
+        rows = (hold for hold in self._index.holds.values() if hold.overdue)
+        held = [hold.demand for hold in rows if self._large(hold.project, amounts(hold.demand))]
+        for want, since in found:
+            asked = [(kind, amount) for kind, amount in want.demand.items() if amount and kind in self._kinds]
+            if all(
+                sum(demand.get(kind, 0) for demand in held if demand.get(kind, 0) >= amount) + amount
+                <= max(BUDGET * capacity.get(kind, 0), amount)
+                for kind, amount in asked
+            ):
+                yield want, since
 
     def _of(self, work_class: WorkClass, patience: timedelta) -> Iterator[tuple[datetime, str]]:
         last, seen = self._now - patience, set[str]()

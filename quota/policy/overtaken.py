@@ -4,7 +4,7 @@ Not the time that a job waits counts, but what its project gave meanwhile to job
 it, as in any queue. But small jobs behind it find room where it finds none, and without a right it would wait for as
 long as such jobs come. So, of the time that a job waits, the part counts that its project gave to jobs behind it:
 
-    overtaken = waited * (work of jobs behind it since it waits) / (all work of its project since then)
+    overtaken = waited * (work of jobs behind it that started since) / (work of all jobs of its project that did)
 
 Once that is more than the job's limit, the job has a right. The first such job of a project has a *reservation*: until it
 has started, no job of its project behind it starts if it needs the same room. The rooms of other projects are untouched:
@@ -13,13 +13,14 @@ what the project frees within its share is promised to it anyway, and the rest i
 - The limit is `PATIENCE` for a job that asks for `FULL` of its project or more, and in proportion less for a smaller one.
   So of two jobs the smaller never waits longer for being smaller, and no size is absolute.
 - What started by this right may hold `BUDGET` of its project at once. Beyond that, a job is overtaken for too long only
-  if jobs behind it got more than `PART` of all work. So where one size is most of the work, it does not stop the others.
+  if jobs behind it got more than `PART` of all work, also of what ran before. So where one size is most of the work, it
+  does not stop the others.
 - The first in a project is who used least (`ProjectQueue`). A user who used less than `LIGHT` of the mean of the users is
-  before all others: all that started since such a job waits has overtaken it. A user who used more than `HEAVY` of it is
-  behind most: jobs behind theirs may have all work but one user's part.
+  before all others: all that started since such a job waits has overtaken it, and the budget does not count. A user who
+  used more than `HEAVY` of it is behind most: jobs behind theirs may have all work but one user's part.
 - In a project where all jobs ask for the same, nobody is overtaken for being larger, and there is no reservation.
 - A job that asks for more than its project's share has none either: it would hold its project back in vain. It takes what
-  was lent instead (`waiting_gangs`).
+  was lent instead (`large_jobs`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ PATIENCE, FULL = 0.6, 1 / 16
 """A job that asks for `FULL` of its project or more may be overtaken for `PATIENCE` times `gang_patience_s`. Its project
 is what it holds or its share, whichever is more."""
 
-BUDGET, PART = 1 / 4, 1 / 2
+BUDGET, PART = 1 / 4, 0.45
 LIGHT, HEAVY = 1 / 2, 2
 
 LATER = timedelta(minutes=1)
@@ -96,14 +97,15 @@ class OvertakenJobs:
             return None
         size, waited_s = max(used.held, share, 1), (self._now - want.since).total_seconds()
         patience_s = self._patience_s * min(1.0, units / size / FULL)
-        overtaken_s, limit_s = 0.0, patience_s
-        if waited_s > patience_s:  # nobody is overtaken for longer than they wait
+        overtaken_s, limit_s, of_all = 0.0, patience_s, False
+        if waited_s > patience_s and not self.is_light(project, want.user):
             heavy = self._weight(project, want.user) > HEAVY * self._mean(project)
-            if heavy or self._index.rights[project].get(kind, 0) + units > max(BUDGET * size, units):
+            of_all = heavy or self._index.rights[project].get(kind, 0) + units > max(BUDGET * size, units)
+            if of_all:
                 part = 1 - 1 / len(self._users_of(project)) if heavy else PART
                 limit_s = max(patience_s, part * waited_s)
-        if exact or waited_s > patience_s:
-            overtaken_s = self._overtaken_s(want, used)
+        if exact or waited_s > patience_s:  # nobody is overtaken for longer than they wait
+            overtaken_s = self._overtaken_s(want, used, of_all=of_all)
         return Overtaken(want.job, project, want.user, kind, units, want.since, overtaken_s, limit_s)
 
     def holds_back(self, want: Want, work_class: WorkClass) -> bool:
@@ -151,11 +153,14 @@ class OvertakenJobs:
                 return
             self.wakes.append(self._now + max(LATER, timedelta(seconds=(found.limit_s - found.overtaken_s) / 2)))
 
-    def _overtaken_s(self, want: Want, used: KindWork) -> float:
-        """Return the part of the time that a job waits for which jobs behind it got its project's work."""
+    def _overtaken_s(self, want: Want, used: KindWork, *, of_all: bool) -> float:
+        """Return the part of the time that a job waits for which jobs behind it got its project's work.
+
+        The work counts of what started since the job waits; `of_all`: of what ran before, too.
+        """
         now, since, rank = moment(self._now), moment(want.since), rank_number(want.job_class, want.priority)
         started = {number: table.after(since, now) for number, table in used.starts.items()}
-        total = sum(started.values())
+        total = used.used(now) - used.used_by(since) if of_all else sum(started.values())
         if total <= 0:
             return 0.0
         behind = sum(work for number, work in started.items() if number >= rank)
