@@ -32,6 +32,7 @@ from ..project_work import KindWork, Work, moment, rank_number
 from ..shares import Shares
 from .availability import Availability
 from .index import Place, WantIndex, WorkClass, place
+from .share_promises import SharePromises
 
 PATIENCE, FULL = 0.5, 1 / 8
 """A job that asks for `FULL` of its project or more may be overtaken for `PATIENCE` times `gang_patience_s`. Its project
@@ -61,6 +62,7 @@ class OvertakenJobs:
         index: WantIndex,
         room: Availability,
         shares: Shares,
+        owed: SharePromises,
         work: Work,
         *,
         weight: Weight,
@@ -68,13 +70,13 @@ class OvertakenJobs:
         now: datetime,
         settings: PolicySettings,
     ) -> None:
-        self._index, self._room, self._shares, self._weight, self._now = index, room, shares, weight, now
+        self._index, self._room, self._shares, self._owed = index, room, shares, owed
+        self._weight, self._now = weight, now
         self._work: Work = work if settings.rules >= OVERTAKEN else {}
         self._patience_s = PATIENCE * settings.gang_patience_s
         self._kinds = shares.governed or shares.capacity.keys()
         self._users: dict[str, set[str]] = {}
         self._means: dict[str, float] = {}
-        self._needs: dict[str, set[str]] = {}
         self.wakes: list[datetime] = []
         self.reservations: dict[str, Overtaken] = {}
         for project, work_classes in index.work_classes.items():
@@ -110,16 +112,14 @@ class OvertakenJobs:
     def last(self, work_class: WorkClass, user: str) -> Place | None:
         """Return the last place of a user in a work class that the reservation does not hold back; None: all may start.
 
-        The work class needs the room of the reservation if it asks for a kind that is missing there, and does not fit
-        into tiers that will not do for the reservation.
+        The work class needs the room of the reservation if it asks for a kind of which too little is left beside it.
         """
         found = self.reservations.get(work_class.project)
         if found is None:
             return None
         want = self._index.wants[found.job]
-        if not any(kind in self._needs[found.project] for kind, _ in work_class.demand) or self._room.has_beyond(
-            work_class.demand, work_class.max_tier, want.max_tier
-        ):
+        both = tuple((kind, amount + want.demand[kind]) for kind, amount in work_class.demand if want.demand.get(kind))
+        if self._owed.spares(want.project, both) and self._room.has_beside(both, want, work_class):
             return None
         if user != want.user and self.is_light(want.project, want.user) and not self.is_light(want.project, user):
             return want.job_class, want.priority, -1, ""
@@ -138,12 +138,10 @@ class OvertakenJobs:
         for (*_, job), work_class in sorted(firsts, key=lambda row: row[0]):
             want = self._index.wants[job]
             found = self.of(want)
-            if found is None or bar(want, work_class):
+            if found is None or bar(want, work_class) or not self._room.could_give(work_class.demand, want.max_tier):
                 continue
             if found.is_too_long:
                 self.reservations[project] = found
-                lacking = {kind for kind, amount in work_class.demand if amount > self._room.most_free(kind)}
-                self._needs[project] = lacking or {kind for kind, _ in work_class.demand}
                 return
             self.wakes.append(self._now + max(LATER, timedelta(seconds=(found.limit_s - found.overtaken_s) / 2)))
 

@@ -120,7 +120,15 @@ class _Round:
         self._stops: list[Stop] = []
         self._wakes: list[datetime] = []
         self._overtaken = OvertakenJobs(
-            index, self._room, self._shares, work, weight=self._weight, bar=self._bars.of, now=now, settings=settings
+            index,
+            self._room,
+            self._shares,
+            self._owed,
+            work,
+            weight=self._weight,
+            bar=self._bars.of,
+            now=now,
+            settings=settings,
         )
 
     def take_back_what_shrank(self) -> None:
@@ -191,7 +199,7 @@ class _Round:
         for want, since in self._overdue.wants():
             work_class = self._index.work_class(want)
             ask = self._ask(want.job, work_class)
-            if not ask.left or work_class in in_vain or self._bars.of(want, work_class):
+            if not ask.left or work_class in in_vain or self._barred(want, work_class):
                 continue
             search = len(in_vain) < self._overdue.searches
             if self._room.will_have(work_class.demand, work_class.max_tier) or (search and self._call_in(ask, since)):
