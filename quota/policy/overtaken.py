@@ -6,6 +6,8 @@ long as such jobs come. So, of the time that a job waits, the part counts that i
 
     overtaken = waited * (work of jobs behind it since it waits) / (all work of its project since then)
 
+This is the work of the kind that the job finds too little of; of several such kinds, the largest part counts.
+
 Once that is more than the job's limit, the job has a right. The first such job of a project has a *reservation*: until it
 has started, no job of its project behind it starts if it needs the same room. The rooms of other projects are untouched:
 what the project frees within its share is promised to it anyway, and the rest is lent as always.
@@ -19,7 +21,7 @@ what the project frees within its share is promised to it anyway, and the rest i
   behind most: jobs behind theirs may have all work but one user's part.
 - In a project where all jobs ask for the same, nobody is overtaken for being larger, and there is no reservation.
 - A job that asks for more than its project's share has none either: it would hold its project back in vain. It takes what
-  was lent instead (`waiting_gangs`).
+  was lent instead (`large_jobs`).
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ LATER = timedelta(minutes=1)
 """Time alone makes a job overtaken for too long after this time at the earliest, as far as the policy looks."""
 
 _SECOND = 1_000_000
+_NOTHING = KindWork()
 
 Weight = Callable[[str, str], float]
 Bar = Callable[[Want, WorkClass], str]
@@ -88,12 +91,12 @@ class OvertakenJobs:
         project, work = want.project, self._work.get(want.project)
         asked = [(amount / max(1, self._shares.capacity.get(kind, 0)), kind) for kind, amount in want.demand.items()]
         _, kind = max((row for row in asked if row[1] in self._kinds), default=(0, ""))
-        if work is None or kind not in work.kinds:
+        if work is None or not want.demand.get(kind):
             return None
-        units, share, used = want.demand[kind], self._shares.units(project).get(kind, 0), work.kinds[kind]
-        if self._shares.governed and units > share:
+        shares, units, used = self._shares.units(project), want.demand[kind], work.kinds.get(kind, _NOTHING)
+        if any(amount > shares.get(name, 0) for name, amount in want.demand.items() if name in self._shares.governed):
             return None
-        size, waited_s = max(used.held, share, 1), (self._now - want.since).total_seconds()
+        size, waited_s = max(used.held, shares.get(kind, 0), 1), (self._now - want.since).total_seconds()
         patience_s = self._patience_s * min(1.0, units / size / FULL)
         overtaken_s, limit_s = 0.0, patience_s
         if waited_s > patience_s:  # nobody is overtaken for longer than they wait
@@ -101,7 +104,8 @@ class OvertakenJobs:
             if heavy or self._index.rights[project].get(kind, 0) + units > max(BUDGET * size, units):
                 part = 1 - 1 / len(self._users_of(project)) if heavy else PART
                 limit_s = max(patience_s, part * waited_s)
-            overtaken_s = self._overtaken_s(want, used)
+            missing = [name for name, amount in want.demand.items() if amount > self._room.most_free(name)] or [kind]
+            overtaken_s = max(self._overtaken_s(want, work.kinds.get(name, _NOTHING)) for name in missing)
         return Overtaken(want.job, project, want.user, kind, units, want.since, overtaken_s, limit_s)
 
     def holds_back(self, want: Want, work_class: WorkClass) -> bool:

@@ -96,8 +96,10 @@ def test_short_tables_are_the_same_in_whatever_order_rows_are_entered(
     rows: list[tuple[int, int, int]], random: Random
 ) -> None:
     one, other = WorkTable(), WorkTable()
-    for row in rows:
+    for count, row in enumerate(rows, 1):
         one.hold(*row)
+        later = sum(units * (10**6 - at) for key, units, at in rows[:count] if key > 50)
+        assert one.after(50, 10**6) == later, "however often it is asked"
     for row in random.sample(rows, len(rows)):
         other.hold(*row)
     assert one == other
@@ -137,6 +139,7 @@ def test_long_tables_never_say_too_much_and_little_too_little(how: str) -> None:
         assert (1 - ERROR_MAX) * younger <= kept.starts[0].after(each.start, now) <= younger
         total = used(attempts, now, each.start)
         assert abs(kept.used(now) - kept.used_by(each.start) - total) <= ERROR_MAX * total
+    assert kept.used_by(-S) == 0
 
 
 def test_tables_stay_short() -> None:
