@@ -138,8 +138,12 @@ class OvertakenJobs:
 
         Of the jobs of one user that ask for the same, only the first can be the first that has it.
         """
-        firsts = [(places[0], work_class) for work_class in work_classes for places in work_class.users.values()]
-        for (*_, job), work_class in sorted(firsts, key=lambda row: row[0]):
+        firsts = [
+            (job_class, priority, not self.is_light(project, user), order, job, work_class)
+            for work_class in work_classes
+            for user, ((job_class, priority, order, job), *_) in work_class.users.items()
+        ]
+        for *_, job, work_class in sorted(firsts, key=lambda row: row[:-1]):
             want = self._index.wants[job]
             found = self.of(want)
             if found is None or bar(want, work_class) or not self._room.could_give(work_class.demand, want.max_tier):
