@@ -5,8 +5,8 @@ would cost a pass over all jobs for each job that waits. Here it is two lookups:
 row, and a row's work at any moment is `held * moment + base`, so a sum of rows is one sum of each of the two.
 
 All numbers are whole: units times microseconds. So the same events give the same sums, in whatever order they are
-added, and a decision can be replayed bit for bit. A table has at most `ROWS` rows: then the older half is merged in
-pairs, so that what is old is known less exactly, and memory does not grow with time.
+added, and a decision can be replayed bit for bit. A table has at most `ROWS` rows. Then those neighbours become one row
+that are least beside all that came after them. So the longer ago, the less exact, and memory does not grow with time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from msgspec import Struct
 
@@ -22,6 +22,9 @@ from .resources import Resources
 
 ROWS = 256
 """The most rows of a table. A sum that begins inside a merged row leaves this row out, so it may be a little too small."""
+
+AHEAD = timedelta(minutes=1) // timedelta(microseconds=1)
+"""Microseconds that what is held now counts more, where rows are compared: as if it went on for so long."""
 
 FORGOTTEN = timedelta(days=7)
 """A project that has held nothing for this long is forgotten."""
@@ -63,7 +66,7 @@ class WorkTable(Struct, dict=True):
         self.held[at] += units
         self.base[at] -= units * now
         if len(self.low) > ROWS:
-            self._merge()
+            self._merge(now)
 
     def after(self, key: int, now: int) -> int:
         """Return what all keys above this one used by now, in units times microseconds."""
@@ -73,19 +76,32 @@ class WorkTable(Struct, dict=True):
         at = bisect_right(self.low, key)
         return held[at] * now + base[at]
 
-    def _merge(self) -> None:
-        """Merge the older half in pairs."""
-        half = ROWS // 2
-        pairs = range(0, half, 2)
-        self.low[:half] = [self.low[at] for at in pairs]
-        self.high[:half] = [self.high[at + 1] for at in pairs]
+    def _merge(self, now: int) -> None:
+        rows = _alike([held * (now + AHEAD) + base for held, base in zip(self.held, self.base, strict=True)])
         for column in (self.held, self.base):
-            column[:half] = [column[at] + column[at + 1] for at in pairs]
+            for at in rows:
+                column[at] += column[at + 1]
+        for at in reversed(rows):
+            self.high[at] = self.high[at + 1]
+            for column in (self.low, self.high, self.held, self.base):
+                del column[at + 1]
 
 
 def _from_the_end(column: list[int]) -> list[int]:
     """Return for each row the sum of it and all rows behind it, and 0 at the end."""
     return [*accumulate(reversed(column), initial=0)][::-1]
+
+
+def _alike(work: list[int]) -> list[int]:
+    """Return the rows to merge with the next one, ascending: a quarter of all, no two of them neighbours.
+
+    They are those that, together with the next one, are least beside the work of all rows behind both.
+    """
+    behind, chosen = _from_the_end(work), set[int]()
+    for at in sorted(range(len(work) - 1), key=lambda at: (behind[at] - behind[at + 2] + 1) / (behind[at + 2] + 1)):
+        if len(chosen) < len(work) // 4 and chosen.isdisjoint((at - 1, at + 1)):
+            chosen.add(at)
+    return sorted(chosen)
 
 
 class KindWork(Struct):
@@ -115,8 +131,8 @@ class KindWork(Struct):
         for tables, key in ((self.orders, order), (self.starts, start)):
             tables.setdefault(rank, WorkTable()).hold(key, units, now)
         if len(self.moments) > ROWS:
-            for column in (self.moments, self.uses):
-                column[: ROWS // 2] = column[: ROWS // 2 : 2]
+            for at in reversed(_alike([after - before for before, after in pairwise(self.uses)])):
+                del self.moments[at + 1], self.uses[at + 1]
 
     def used(self, now: int) -> int:
         """Return what was used by now: from the newest moment on, `held` all the time."""

@@ -1,8 +1,8 @@
 """Keep what was used: the decayed usage of each user, and the work of each project. Pure but for the state it changes.
 
 The fold keeps both up to date, and the policy asks for them. The work begins with the first decision by the rules that
-need it (`bastion.quota.demand.OVERTAKEN`). So every fold of the same journal keeps the same work, from whatever snapshot
-it begins.
+need it (`bastion.quota.demand.OVERTAKEN`), and ends with one by older rules: an older version may have made snapshots
+since then. So every fold of the same journal keeps the same work, from whatever snapshot it begins.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ def change(state: State, job: Job, values: Mapping[str, Any]) -> None:
 
 def decided(state: State) -> None:
     """Note that a decision was taken by `state.rules`. With the first that needs the work, the work begins."""
+    if state.rules < OVERTAKEN:
+        state.work = None
     if state.rules < OVERTAKEN or state.work is not None:
         return
     state.work = {}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..demand import Holding
+from ..demand import Holding, Want
 from ..resources import Resources, total
 from ..shares import Demand, amounts
 from ..tiers import Capacity, Tiers
-from .index import Name, WantIndex
+from .index import Name, WantIndex, WorkClass
 from .partitions import Partition, add, partitions
 
 NOTHING: Resources = {}
@@ -57,11 +57,21 @@ class Availability:
                 return True
         return False
 
-    def has_beyond(self, demand: Demand, max_tier: int | None, beyond: int | None) -> bool:
-        """Return True if the demand fits in what is free in tiers worse than `beyond`, up to `max_tier`."""
-        if beyond is None or (max_tier is not None and max_tier <= beyond):
-            return False
-        return any(partition.has_beyond(demand, max_tier, beyond) for partition in self.partitions)
+    def has_beside(self, both: Demand, kept: Want, work_class: WorkClass) -> bool:
+        """Return True if one task of a work class may start, and `kept` still finds as much room as it has now or needs.
+
+        `both` is what the two ask for together, of the kinds that both need. Tiers that will not do for `kept` count
+        only if the task fits there: what lies in better tiers of the partition can then be moved there.
+        """
+        demand, worst, asked = work_class.demand, kept.max_tier, amounts(kept.demand)
+        first = next((partition for partition in self.partitions if partition.has(demand, work_class.max_tier)), None)
+        if first is not None and not first.gives(asked, worst):
+            return True
+        if first is not None and worst is not None and first.has_beyond(demand, work_class.max_tier, worst):
+            worst = work_class.max_tier
+        return any(
+            partition.gives(asked, kept.max_tier) and partition.has(both, worst) for partition in self.partitions
+        )
 
     def most_free(self, kind: str) -> int:
         """Return the most of a kind that one partition has free: one task cannot get more."""

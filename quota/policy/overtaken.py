@@ -6,6 +6,8 @@ long as such jobs come. So, of the time that a job waits, the part counts that i
 
     overtaken = waited * (work of jobs behind it that started since) / (work of all jobs of its project that did)
 
+This is the work of the kind that the job finds too little of; of several such kinds, the largest part counts.
+
 Once that is more than the job's limit, the job has a right. The first such job of a project has a *reservation*: until it
 has started, no job of its project behind it starts if it needs the same room. The rooms of other projects are untouched:
 what the project frees within its share is promised to it anyway, and the rest is lent as always.
@@ -33,6 +35,7 @@ from ..project_work import KindWork, Work, moment, rank_number
 from ..shares import Shares
 from .availability import Availability
 from .index import Place, WantIndex, WorkClass, place
+from .share_promises import SharePromises
 
 PATIENCE, FULL = 0.6, 1 / 16
 """A job that asks for `FULL` of its project or more may be overtaken for `PATIENCE` times `gang_patience_s`. Its project
@@ -45,6 +48,7 @@ LATER = timedelta(minutes=1)
 """Time alone makes a job overtaken for too long after this time at the earliest, as far as the policy looks."""
 
 _SECOND = 1_000_000
+_NOTHING = KindWork()
 
 Weight = Callable[[str, str], float]
 Bar = Callable[[Want, WorkClass], str]
@@ -62,6 +66,7 @@ class OvertakenJobs:
         index: WantIndex,
         room: Availability,
         shares: Shares,
+        owed: SharePromises,
         work: Work,
         *,
         weight: Weight,
@@ -69,13 +74,13 @@ class OvertakenJobs:
         now: datetime,
         settings: PolicySettings,
     ) -> None:
-        self._index, self._room, self._shares, self._weight, self._now = index, room, shares, weight, now
+        self._index, self._room, self._shares, self._owed = index, room, shares, owed
+        self._weight, self._now = weight, now
         self._work: Work = work if settings.rules >= OVERTAKEN else {}
         self._patience_s = PATIENCE * settings.gang_patience_s
         self._kinds = shares.governed or shares.capacity.keys()
         self._users: dict[str, set[str]] = {}
         self._means: dict[str, float] = {}
-        self._needs: dict[str, set[str]] = {}
         self.wakes: list[datetime] = []
         self.reservations: dict[str, Overtaken] = {}
         for project, work_classes in index.work_classes.items():
@@ -90,12 +95,12 @@ class OvertakenJobs:
         project, work = want.project, self._work.get(want.project)
         asked = [(amount / max(1, self._shares.capacity.get(kind, 0)), kind) for kind, amount in want.demand.items()]
         _, kind = max((row for row in asked if row[1] in self._kinds), default=(0, ""))
-        if work is None or kind not in work.kinds:
+        if work is None or not want.demand.get(kind):
             return None
-        units, share, used = want.demand[kind], self._shares.units(project).get(kind, 0), work.kinds[kind]
-        if self._shares.governed and units > share:
+        shares, units, used = self._shares.units(project), want.demand[kind], work.kinds.get(kind, _NOTHING)
+        if any(amount > shares.get(name, 0) for name, amount in want.demand.items() if name in self._shares.governed):
             return None
-        size, waited_s = max(used.held, share, 1), (self._now - want.since).total_seconds()
+        size, waited_s = max(used.held, shares.get(kind, 0), 1), (self._now - want.since).total_seconds()
         patience_s = self._patience_s * min(1.0, units / size / FULL)
         overtaken_s, limit_s, of_all = 0.0, patience_s, False
         if waited_s > patience_s and not self.is_light(project, want.user):
@@ -105,8 +110,18 @@ class OvertakenJobs:
                 part = 1 - 1 / len(self._users_of(project)) if heavy else PART
                 limit_s = max(patience_s, part * waited_s)
         if exact or waited_s > patience_s:  # nobody is overtaken for longer than they wait
-            overtaken_s = self._overtaken_s(want, used, of_all=of_all)
+            missing = [name for name, amount in want.demand.items() if amount > self._room.most_free(name)] or [kind]
+            parts = (self._overtaken_s(want, work.kinds.get(name, _NOTHING), of_all=of_all) for name in missing)
+            overtaken_s = max(parts)
         return Overtaken(want.job, project, want.user, kind, units, want.since, overtaken_s, limit_s)
+
+    def has_started(self, want: Want) -> bool:
+        """End the reservation if it is for this want, which has started. Return True if it was."""
+        found = self.reservations.get(want.project)
+        if found is None or found.job != want.job:
+            return False
+        del self.reservations[want.project]
+        return True
 
     def holds_back(self, want: Want, work_class: WorkClass) -> bool:
         """Return True if the job stands behind the reservation of its project and needs the same room."""
@@ -116,16 +131,14 @@ class OvertakenJobs:
     def last(self, work_class: WorkClass, user: str) -> Place | None:
         """Return the last place of a user in a work class that the reservation does not hold back; None: all may start.
 
-        The work class needs the room of the reservation if it asks for a kind that is missing there, and does not fit
-        into tiers that will not do for the reservation.
+        The work class needs the room of the reservation if it asks for a kind of which too little is left beside it.
         """
         found = self.reservations.get(work_class.project)
         if found is None:
             return None
         want = self._index.wants[found.job]
-        if not any(kind in self._needs[found.project] for kind, _ in work_class.demand) or self._room.has_beyond(
-            work_class.demand, work_class.max_tier, want.max_tier
-        ):
+        both = tuple((kind, amount + want.demand[kind]) for kind, amount in work_class.demand if want.demand.get(kind))
+        if self._owed.spares(want.project, both) and self._room.has_beside(both, want, work_class):
             return None
         if user != want.user and self.is_light(want.project, want.user) and not self.is_light(want.project, user):
             return want.job_class, want.priority, -1, ""
@@ -140,16 +153,18 @@ class OvertakenJobs:
 
         Of the jobs of one user that ask for the same, only the first can be the first that has it.
         """
-        firsts = [(places[0], work_class) for work_class in work_classes for places in work_class.users.values()]
-        for (*_, job), work_class in sorted(firsts, key=lambda row: row[0]):
+        firsts = [
+            (job_class, priority, not self.is_light(project, user), order, job, work_class)
+            for work_class in work_classes
+            for user, ((job_class, priority, order, job), *_) in work_class.users.items()
+        ]
+        for *_, job, work_class in sorted(firsts, key=lambda row: row[:-1]):
             want = self._index.wants[job]
             found = self.of(want, exact=False)
             if found is None or bar(want, work_class):
                 continue
             if found.is_too_long:
                 self.reservations[project] = found
-                lacking = {kind for kind, amount in work_class.demand if amount > self._room.most_free(kind)}
-                self._needs[project] = lacking or {kind for kind, _ in work_class.demand}
                 return
             self.wakes.append(self._now + max(LATER, timedelta(seconds=(found.limit_s - found.overtaken_s) / 2)))
 

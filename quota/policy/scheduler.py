@@ -120,8 +120,19 @@ class _Round:
         self._starts: list[Start] = []
         self._stops: list[Stop] = []
         self._wakes: list[datetime] = []
-        self._overtaken = OvertakenJobs(
-            index, self._room, self._shares, work, weight=self._weight, bar=self._in_vain, now=now, settings=settings
+        self._overtaken = self._look_who_is_overtaken(work, now, settings)
+
+    def _look_who_is_overtaken(self, work: Work, now: datetime, settings: PolicySettings) -> OvertakenJobs:
+        return OvertakenJobs(
+            self._index,
+            self._room,
+            self._shares,
+            self._owed,
+            work,
+            weight=self._weight,
+            bar=self._in_vain,
+            now=now,
+            settings=settings,
         )
 
     def take_back_what_shrank(self) -> None:
@@ -177,6 +188,8 @@ class _Round:
                 promised = False
                 self._serve_reservations()
                 self._serve_overdue()
+                turns += [turn for project in self._turns.reopened if (turn := self._turns.next(project, LENT))]
+                heapify(turns)
                 continue
             popped = heappop(turns)
             turn = self._turns.next(popped[-1], popped[0])
@@ -192,7 +205,7 @@ class _Round:
         for want, since in self._overdue.wants():
             work_class = self._index.work_class(want)
             ask = self._ask(want.job, work_class)
-            if not ask.left or work_class in in_vain or self._bars.of(want, work_class):
+            if not ask.left or work_class in in_vain or self._barred(want, work_class):
                 continue
             search = len(in_vain) < self._overdue.searches
             if self._room.will_have(work_class.demand, work_class.max_tier) or (search and self._call_in(ask, since)):
@@ -386,6 +399,8 @@ class _Round:
         if self._room.has(work_class.demand, work_class.max_tier):
             tier = self._room.start(want.project, want.user, work_class.demand, work_class.max_tier)
             self._starts.append(Start(want.job, tier, self._by_right(want, work_class), want.choice))
+            if not ask.left and not ask.kept and self._overtaken.has_started(want):
+                self._turns.reopen(want.project)
         else:
             ask.kept += 1
             ask.partition = self._room.keep(want.project, want.user, work_class.demand, work_class.max_tier)

@@ -70,7 +70,7 @@ def waiting(bench: Bench, job: str) -> Any:
 
 
 def kept(bench: Bench) -> Stream:
-    """Room is kept for `big`: of 8.2 h, 7.2 went to jobs behind it. One unit is free, and three more jobs wait behind it."""
+    """Room is kept for `big`: all that started in 8.2 h was behind it. One unit is free, and three more jobs wait behind it."""
     stream = Stream(bench, waits_h=8.2)
     stream.at(7)
     for number in range(3):
@@ -85,13 +85,13 @@ def test_a_job_is_told_how_far_it_is_from_its_right(bench: Bench) -> None:
 
     lines = page(bench, "big")
 
-    told = "for 3.2 of 5.0 h: jobs of nlp behind it got 76 % of what nlp got since it waits; beyond that, nlp keeps room for it"
+    told = "for 4.2 of 6.0 h: jobs of nlp behind it got 100 % of what nlp got since it waits; beyond that, nlp keeps room for it"
     assert f"overtaken {told}" in lines
     assert not any(line.startswith(("reserved", "share")) for line in lines)
     found = waiting(bench, "big")
-    assert found["overtaken"]["overtaken_s"] == pytest.approx(3.2 * HOUR, abs=60)
-    assert found["overtaken"]["limit_s"] == 5 * HOUR
-    assert found["overtaken"]["part"] == pytest.approx(0.76, abs=0.01)
+    assert found["overtaken"]["overtaken_s"] == pytest.approx(4.2 * HOUR, abs=60)
+    assert found["overtaken"]["limit_s"] == 6 * HOUR
+    assert found["overtaken"]["part"] == pytest.approx(1.0, abs=0.01)
     assert found["reservation"] is None
 
 
@@ -109,11 +109,11 @@ def test_whoever_is_overtaken_for_too_long_is_told_that_room_is_kept(bench: Benc
 
     lines = page(bench, "big")
 
-    assert lines[0].endswith("; nlp keeps room for it, overtaken for 7.2 of 5.0 h")
-    assert "overtaken for 7.2 of 5.0 h: jobs of nlp behind it got 88 % of what nlp got since it waits" in lines
+    assert lines[0].endswith("; nlp keeps room for it, overtaken for 8.2 of 6.0 h")
+    assert "overtaken for 8.2 of 6.0 h: jobs of nlp behind it got 100 % of what nlp got since it waits" in lines
     [told] = [line for line in lines if line.startswith("reserved")]
     assert re.fullmatch(
-        "reserved nlp keeps room for it since about T, 2h30m ago: 1 of its 4 v4 free, and 3 jobs of nlp must wait until it "
+        "reserved nlp keeps room for it since about T, 2h12m ago: 1 of its 4 v4 free, and 3 jobs of nlp must wait until it "
         "has started",
         re.sub(r"(\dh\d+m)\d+s", r"\1", told),
     )
@@ -124,10 +124,10 @@ def test_the_jobs_behind_it_are_told_for_whom_room_is_kept(bench: Bench) -> None
 
     lines = page(bench, "next1")
 
-    assert lines[0].endswith("; nlp keeps room for alice/big-bbbbbbbb (4 v4), overtaken for 7.2 of 5.0 h")
+    assert lines[0].endswith("; nlp keeps room for alice/big-bbbbbbbb (4 v4), overtaken for 8.2 of 6.0 h")
     [told] = [line for line in lines if line.startswith("reserved")]
     assert told.startswith(
-        "reserved nlp keeps room for alice/big-bbbbbbbb, overtaken for 7.2 of 5.0 h, since about T, 2h30m"
+        "reserved nlp keeps room for alice/big-bbbbbbbb, overtaken for 8.2 of 6.0 h, since about T, 2h12m"
     )
     assert told.endswith("1 of its 4 v4 free, and 3 jobs of nlp must wait until it has started, this one too")
     found = waiting(bench, "next1")["reservation"]
@@ -203,4 +203,4 @@ def test_the_pages_show_what_is_printed(bench: Bench) -> None:
     told += bench.bastion("status").out.splitlines()[-1:]
     assert len(told) == 4
     for line in told:
-        assert re.sub(r"T, 2h30m\d*s?", "T, 2h30m", line) in shown
+        assert re.sub(r"T, 2h12m\d*s?", "T, 2h12m", line) in shown

@@ -22,6 +22,7 @@ from bastion.model.stored.events import (
     AnyEvent,
     CancelRequested,
     Claimed,
+    Decided,
     Ended,
     Exited,
     FileChanged,
@@ -42,6 +43,7 @@ from bastion.model.stored.events import (
     Updated,
     Voided,
 )
+from bastion.quota.demand import OVERTAKEN
 from tests.depth import examples
 from tests.support.doors import folded
 from tests.support.world import NOON, spec
@@ -60,7 +62,7 @@ _ops = st.tuples(
     st.sampled_from(
         (
             "advance " * 12 + "submit cancel cancel_task hold release top update renew pause resume image built "
-            "start claim void exit gone save stop end forget drop settings after timing lapse"
+            "start claim void exit gone save stop end forget drop settings after timing lapse decide"
         ).split()
     ),
     st.integers(0, 1),
@@ -140,6 +142,8 @@ def _event(state: State, op: _Op, number: int) -> AnyEvent:
             return Stopping(**at, cause=C.PREEMPTED, deadline=NOON, reason="", for_job=f"j{task}")
         case "end":
             return Ended(**at, cause=C.LOST if off else C.OK, outcome=outcome, reason="")
+        case "decide":
+            return Decided(rules=OVERTAKEN if task else OVERTAKEN - 1)
         case "forget":
             return Forgotten(jobs=[job], requests=[f"r{task}"])
     return ReclaimDropped(job=job)
@@ -187,6 +191,11 @@ def _recount(state: State) -> None:
     for _, job, _ in state.live_attempts():
         held.setdefault(f"{job.project}/{job.user}", Counter()).update(job.demand)
     assert {row: use.held for row, use in (state.used or DecayedUsage()).rows.items() if use.held} == held
+    works = {(name, kind): row.held for name, work in (state.work or {}).items() for kind, row in work.kinds.items()}
+    given = Counter[tuple[str, str]]()
+    for row, units in held.items():
+        given.update({(row.partition("/")[0], kind): amount for kind, amount in units.items()})
+    assert state.work is None or {row: units for row, units in works.items() if units} == given
     assert [key.job for key, _, _ in state.live_attempts()] == [j for j, numbers in state.live.items() for _ in numbers]
 
 

@@ -178,3 +178,18 @@ streams = st.builds(
     every=st.sampled_from((300, 600, 1800, 3600)),
     lasts=st.sampled_from((60, 300, 1200)),
 )
+
+
+@st.composite
+def lives_of_one_size(draw: st.DrawFn) -> Life:
+    """All jobs ask for the same, which is large by no rules, in fleets that are full or nearly so."""
+    size = draw(st.integers(1, 3))
+    tiers = [{"v4": 40 * size + draw(st.integers(0, 20))}, *draw(st.sampled_from(([], [{"v4": 8}])))]
+    parts = draw(st.sampled_from(((1, 3, 0), (1, 2, 1), (0, 4, 0), (1, 1, 1))))
+    shares = {project: {"v4": Fraction(part, 4)} for project, part in zip("abc", parts, strict=True)}
+    coming = [
+        replace(draw(jobs(number)), demand={"v4": size}, count=draw(st.integers(1, 40)))
+        for number in range(draw(st.integers(6, 12)))
+    ]
+    patience, slow = draw(st.sampled_from((0, 60, 3_600))), draw(st.sampled_from((1, 60)))
+    return Life(limits=Quota(tiers=tuple(tiers), shares=shares), jobs=coming, patience=patience, slow=slow)

@@ -6,6 +6,7 @@ what was submitted waits, and then the policy decides. A task that was stopped g
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -14,8 +15,9 @@ from math import inf
 
 from msgspec.structs import replace
 
-from bastion.quota.demand import STANDARD, Holding, PolicySettings, Schedule, Stop, Want
+from bastion.quota.demand import RULES, STANDARD, Holding, PolicySettings, Schedule, Stop, Want
 from bastion.quota.policy.index import WantIndex
+from bastion.quota.policy.interface import Past
 from bastion.quota.project_work import ProjectWork, Work
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, minus, total
@@ -77,12 +79,13 @@ class Moment:
     delay: float
     patience: float
     work: Work
+    past: Past
 
     def __post_init__(self) -> None:
         self.answer = self.ask(WantIndex.of_all(self.wants, self.holds))
 
-    def ask(self, index: WantIndex) -> Schedule:
-        """The same about another board."""
+    def ask(self, index: WantIndex, rules: int = RULES) -> Schedule:
+        """The same about another board, or by other rules."""
         return decide(
             self.limits,
             index=index,
@@ -93,6 +96,8 @@ class Moment:
             policy=self.policy,
             now=self.now,
             work=self.work,
+            past=self.past,
+            rules=rules,
         )
 
     @property
@@ -102,7 +107,10 @@ class Moment:
 
 
 class Fleet:
-    """Holds what runs and who waits; `now` is in seconds since the beginning."""
+    """Holds what runs and who waits; `now` is in seconds since the beginning.
+
+    With `remembers`, what users held counts for ever; else only what they hold.
+    """
 
     def __init__(
         self,
@@ -113,6 +121,7 @@ class Fleet:
         tick: float = 30,
         delay: float = 90,
         patience: float = PolicySettings().gang_patience_s,
+        remembers: bool = False,
     ) -> None:
         self.limits, self.policy = limits, policy
         self.tick, self.delay, self.patience = tick, delay, patience
@@ -127,6 +136,7 @@ class Fleet:
         self.reclaims: dict[str, None] = {}
         self.log: list[tuple[float, Stop]] = []
         self.work: dict[str, ProjectWork] = {}
+        self.remembers, self.hours = remembers, Counter[tuple[str, str, str]]()
         self._coming = sorted(jobs, key=lambda job: job.at)
 
     def submit(self, *jobs: Job) -> None:
@@ -175,6 +185,8 @@ class Fleet:
 
     def _pass(self, before: float) -> None:
         for name, row in list(self.holds.items()):
+            for kind, amount in row.demand.items():
+                self.hours[row.project, row.user, kind] += amount * (self.now - before) / 3600
             task = self.tasks[name]
             if name in self.gone_at:
                 if self.gone_at[name] <= self.now:
@@ -188,6 +200,13 @@ class Fleet:
             if task.left <= 0:
                 self._work(row, -1)
                 del self.holds[name]
+
+    def _past(self) -> dict[tuple[str, str], float]:
+        """Of each user of a project the part of the capacity times hours, of the kind where that is largest."""
+        whole, found = total(self.capacity), dict[tuple[str, str], float]()
+        for (project, user, kind), hours in self.hours.items() if self.remembers else ():
+            found[project, user] = max(found.get((project, user), 0.0), hours / whole[kind])
+        return found
 
     def _arrive(self, job: Job) -> None:
         self.jobs[job.name], self.order[job.name] = job, len(self.order)
@@ -206,6 +225,7 @@ class Fleet:
             delay=self.delay,
             patience=self.patience,
             work=deepcopy(self.work),
+            past=self._past(),
         )
 
     def _want(self, name: str) -> Want:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from bastion.quota.demand import RULES, Holding, PolicySettings, Schedule, Want
 from bastion.quota.policy.index import WantIndex
+from bastion.quota.policy.interface import Past
 from bastion.quota.policy.scheduler import POLICIES
 from bastion.quota.project_work import ProjectWork, Work, rank_number
 from bastion.quota.project_work import hold as enter_work
@@ -107,6 +108,7 @@ def decide(
     now: datetime = NOW,
     rules: int = RULES,
     work: Work | None = None,
+    past: Past | None = None,
 ) -> Schedule:
     """Ask a policy, about a board or about one made of wants and holds."""
     return POLICIES[policy](
@@ -116,7 +118,7 @@ def decide(
         capacity=capacity
         if isinstance(capacity, Capacity)
         else Capacity(limits.tiers if capacity is None else capacity),
-        past={},
+        past=past or {},
         work=work or {},
         now=now,
         settings=PolicySettings(reclaim_delay_s=delay, gang_patience_s=patience, rules=rules),

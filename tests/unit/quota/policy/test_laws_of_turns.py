@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion.quota.demand import STANDARD, Holding, Want
+from bastion.quota.demand import STANDARD, Holding
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, fits, minus, plus, times, total
 from bastion.quota.shares import Shares
 from tests.depth import examples
+from tests.unit.quota.policy.crowds import Crowd, crowds
 from tests.unit.quota.policy.draws import (
     GRACE_MAX,
     PROJECTS,
@@ -66,16 +67,53 @@ def is_entitled(fleet: Fleet, project: str) -> bool:
 def test_nothing_idles_while_somebody_waits_who_may_have_it(life: Life, policy: str) -> None:
     """For at most two ticks, but for what is kept for whom others were stopped for. The incumbent bars nobody."""
     since: dict[str, float] = {}
-    for fleet, _ in steps(life, policy):
-        kept = total(times(fleet.jobs[name].demand, len(fleet.waiting[name].tasks)) for name in fleet.reclaims)
-        fitting = [
-            job.name
-            for job in waiting(fleet)
-            if all(fits(needs(job.demand), minus(left, kept)) for left in idle(fleet, job.max_tier))
-            and not (policy == "default" and (job.name in fleet.reclaims or is_barred(fleet, job)))
-        ]
-        since = {name: since.get(name, fleet.now) for name in fitting}
+    for fleet, moment in steps(life, policy):
+        since = {name: since.get(name, fleet.now) for name in left_idle(fleet, moment)}
         assert not {name: at for name, at in since.items() if fleet.now - at > 2 * fleet.tick}
+
+
+@settings(LAW, max_examples=examples(20))
+@given(crowd=crowds())
+def test_nothing_idles_beside_a_reservation_but_what_it_needs(crowd: Crowd) -> None:
+    since: dict[str, float] = {}
+    fleet = crowd.fleet(6_000)
+    for moment in fleet.until(6_000):
+        since = {name: since.get(name, fleet.now) for name in left_idle(fleet, moment)}
+        assert not {name: at for name, at in since.items() if fleet.now - at > 2 * fleet.tick}
+
+
+def left_idle(fleet: Fleet, moment: Moment) -> list[str]:
+    """The jobs that wait though they fit in what is free, and nothing bars them.
+
+    One room may be free while they wait: what the reservation of a project keeps from jobs of the same project behind it,
+    while it fits no job of another project. That is no more than what the reservation needs.
+    """
+    kept = total(times(fleet.jobs[name].demand, len(fleet.waiting[name].tasks)) for name in fleet.reclaims)
+    fitting = [
+        job
+        for job in waiting(fleet)
+        if all(fits(needs(job.demand), minus(left, kept)) for left in idle(fleet, job.max_tier))
+        and not (moment.policy == "default" and (job.name in fleet.reclaims or is_barred(fleet, job)))
+    ]
+    return [
+        job.name
+        for job in fitting
+        if not is_behind(fleet, moment, job) or {row.project for row in fitting} != {job.project}
+    ]
+
+
+def is_behind(fleet: Fleet, moment: Moment, job: Job) -> bool:
+    """True if the project has a reservation, the job stands behind it, and too little is free for both."""
+    found = moment.answer.reservations.get(job.project)
+    if found is None or found.job not in fleet.waiting or found.job == job.name:
+        return False
+    first = fleet.jobs[found.job]
+    if (job.job_class, job.priority) < (first.job_class, first.priority):
+        return False
+    if job.user == first.user and place(fleet, job) < place(fleet, first):
+        return False
+    both = {kind: amount + first.demand[kind] for kind, amount in needs(job.demand).items() if first.demand.get(kind)}
+    return not all(fits(both, left) for left in idle(fleet, first.max_tier))
 
 
 def is_barred(fleet: Fleet, job: Job) -> bool:
@@ -87,30 +125,31 @@ def is_barred(fleet: Fleet, job: Job) -> bool:
 def test_nobody_is_overtaken_by_an_equal(life: Life) -> None:
     """Of one user's jobs that ask for the same, the more important one goes first, then the older one.
 
-    But for those that others were stopped for before, those that rest after they were stopped, and gangs that have
-    waited for so long in all that they are overdue: of these goes first who waited longest.
+    But for those that others were stopped for before, those that rest after they were stopped, and those that the answer
+    starts or makes room for by the right of who was overtaken for too long.
     """
     for fleet, moment in steps(life):
-        overdue = {want.job for want in moment.wants if may_be_overdue(moment, want)}
-        favoured = {*(start.job for start in moment.answer.starts), *takers(moment)} - {*moment.reclaims} - overdue
+        answer = moment.answer
+        late = {start.job for start in answer.starts if start.overdue} | {
+            row.job for row in answer.reservations.values()
+        }
+        late |= {stop.for_job for stop in answer.stops if "overtaken for too long" in stop.reason}
+        favoured = {*(start.job for start in answer.starts), *takers(moment)} - {*moment.reclaims} - late
         left = [job for job in waiting(fleet) if job.name not in favoured and not is_resting(fleet, job)]
         for name in favoured:
             assert not [job.name for job in left if goes_before(fleet, job, fleet.jobs[name])]
-
-
-def may_be_overdue(moment: Moment, want: Want) -> bool:
-    waited = want.waited_s + (moment.now - want.since).total_seconds()
-    return waited >= moment.patience / 2
 
 
 def goes_before(fleet: Fleet, one: Job, other: Job) -> bool:
     def kind(job: Job) -> tuple[object, ...]:
         return job.project, job.user, needs(job.demand), job.job_class, job.max_tier
 
-    def place(job: Job) -> tuple[int, int]:
-        return job.priority, fleet.order[job.name]
+    return kind(one) == kind(other) and place(fleet, one) < place(fleet, other)
 
-    return kind(one) == kind(other) and place(one) < place(other)
+
+def place(fleet: Fleet, job: Job) -> tuple[int, int, int]:
+    """Its place among the jobs of its user."""
+    return job.job_class, job.priority, fleet.order[job.name]
 
 
 @LAW
