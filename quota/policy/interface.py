@@ -20,7 +20,8 @@ class Policy(Protocol):
     """A function that decides which jobs start and which attempts stop.
 
     The same values give the same answer, whatever the order in which the index (`index`) was filled. A policy only
-    reads the index, and it reads `past` only for users who wait. `capacity` is what each tier holds now, by partition.
+    reads the index, and it reads `past` only for users who wait or hold something. `work` is what each project used, and
+    which jobs of it did. `capacity` is what each tier holds now, by partition.
     `reclaims` are the jobs, oldest decision first, for which others were stopped (`Stop.for_job`) and which have not
     started since: what is free or being freed is kept for them. Jobs in it that no longer wait are ignored.
     """
