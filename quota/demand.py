@@ -254,7 +254,7 @@ class PolicySettings:
     """The settings of the policy. An admin sets all of them but `rules`.
 
     reclaim_delay_s: seconds that a job waits at least before others are stopped for it.
-    gang_patience_s: seconds that a gang is overtaken before it may reclaim what was lent to others.
+    gang_patience_s: a large job waits for twice of it before it takes back what was lent; a job may be overtaken for 0.6 of it.
     restart_cost_s: seconds of work that a stop is assumed to cost, besides the work that was not saved.
     usage_half_life_s: seconds after which past use counts for half as much; 0: past use does not count.
     rules: the version of the rules to decide by. It is older than `RULES` only where an old decision is replayed.

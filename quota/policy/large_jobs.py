@@ -95,18 +95,21 @@ class LargeJobs:
         return large is not None and began(want) <= self._now - large.patience
 
     def _affordable(self, found: Iterable[tuple[Want, datetime]]) -> Iterator[tuple[Want, datetime]]:
-        """Yield the overdue jobs that the budget allows, beside those as large or larger that started by a right."""
+        """Return the overdue jobs that the budget allows, beside those as large or larger that started by a right."""
         capacity = self._shares.capacity
         rows = (hold for hold in self._index.holds.values() if hold.overdue)
         held = [hold.demand for hold in rows if self._large(hold.project, amounts(hold.demand))]
-        for want, since in found:
-            asked = [(kind, amount) for kind, amount in want.demand.items() if amount and kind in self._kinds]
-            if all(
-                sum(demand.get(kind, 0) for demand in held if demand.get(kind, 0) >= amount) + amount
+
+        @cache  # many jobs ask for the same
+        def allows(demand: Demand) -> bool:
+            return all(
+                sum(other.get(kind, 0) for other in held if other.get(kind, 0) >= amount) + amount
                 <= max(BUDGET * capacity.get(kind, 0), amount)
-                for kind, amount in asked
-            ):
-                yield want, since
+                for kind, amount in demand
+                if kind in self._kinds
+            )
+
+        return ((want, since) for want, since in found if allows(amounts(want.demand)))
 
     def _of(self, work_class: WorkClass, patience: timedelta) -> Iterator[tuple[datetime, str]]:
         last, seen = self._now - patience, set[str]()

@@ -21,8 +21,8 @@ what the project frees within its share is promised to it anyway, and the rest i
   before all others: all that started since such a job waits has overtaken it, and the budget does not count. A user who
   used more than `HEAVY` of it is behind most: jobs behind theirs may have all work but one user's part.
 - In a project where all jobs ask for the same, nobody is overtaken for being larger, and there is no reservation.
-- A job that asks for more than its project's share has none either: it would hold its project back in vain. It takes what
-  was lent instead (`large_jobs`).
+- A job that asks for more than its project's share has no reservation either: the project alone cannot free enough for it.
+  It takes back what was lent instead (`large_jobs`).
 """
 
 from __future__ import annotations

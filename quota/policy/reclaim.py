@@ -43,7 +43,8 @@ SOON_S = 600.0
 """An attempt is not expected to end sooner than this many seconds from now."""
 
 USEFUL = 1 / 40
-"""What a stop frees beyond what is lacking soon goes to other jobs that wait, as far as it is this part of the capacity."""
+"""A stop frees units beyond those that are lacking. Up to this part of the capacity they count as gained, because other
+jobs that wait soon take them."""
 
 URGENT = 0
 STOPS_MAX = 5
@@ -142,9 +143,7 @@ class Victims:
             hold
             for project in self._projects()
             for hold in self._yielding(project, partition)
-            if hold.job_class >= want.job_class
-            and hold.stops < SPARED
-            and not (hold.overdue and _units(hold.demand, lack) >= size)
+            if _gives_by_right(hold, want, lack)
         ]
         lent = [hold for hold in rows if hold.project != want.project]
         own = [hold for hold in rows if hold.project == want.project and _overtook(hold, want)]
@@ -164,13 +163,10 @@ class Victims:
         and kept meanwhile: what is there now and half of what is missing, for as long as the project needs to free what
         is missing. It is taken that what ran for so long runs for as long again, unless a time limit ends it sooner.
         """
-        size = _units(want.demand, lack)
         own = [
             hold
             for hold in self._yielding(want.project, partition)
-            if hold.job_class >= want.job_class
-            and hold.stops < SPARED
-            and not (hold.overdue and _units(hold.demand, lack) >= size)
+            if _gives_by_right(hold, want, lack)
             and (_overtook(hold, want) or (others and hold.user != want.user and _overtook(hold, want, by_start=True)))
         ]
         chosen = self._gather(lack, want.max_tier, [], own, self._lent)
@@ -320,6 +316,16 @@ def _enough(chosen: list[Holding], lack: Resources) -> bool:
 def _units(demand: Resources, lack: Resources) -> int:
     """Return the largest amount that a demand has of the kinds that are lacking, at least 1."""
     return max((demand.get(kind, 0) for kind in lack), default=0) or 1
+
+
+def _gives_by_right(hold: Holding, want: Want, lack: Resources) -> bool:
+    """Return True if an attempt may be stopped for a want that earned a right by waiting.
+
+    It is of no better class, was not stopped often, and did not start by such a right itself unless it is smaller.
+    """
+    if hold.job_class < want.job_class or hold.stops >= SPARED:
+        return False
+    return not (hold.overdue and _units(hold.demand, lack) >= _units(want.demand, lack))
 
 
 def _overtook(hold: Holding, want: Want, *, by_start: bool = False) -> bool:

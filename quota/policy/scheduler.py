@@ -120,9 +120,9 @@ class _Round:
         self._starts: list[Start] = []
         self._stops: list[Stop] = []
         self._wakes: list[datetime] = []
-        self._overtaken = self._look_who_is_overtaken(work, now, settings)
+        self._overtaken = self._overtaken_jobs(work, now, settings)
 
-    def _look_who_is_overtaken(self, work: Work, now: datetime, settings: PolicySettings) -> OvertakenJobs:
+    def _overtaken_jobs(self, work: Work, now: datetime, settings: PolicySettings) -> OvertakenJobs:
         return OvertakenJobs(
             self._index,
             self._room,
@@ -326,7 +326,7 @@ class _Round:
         return self._bars.of(want, work_class)
 
     def _in_vain(self, want: Want, work_class: WorkClass) -> str:
-        """Say why room would be kept in vain for a want; empty if it would not."""
+        """Say why a want could not use room that is kept for it; empty if it could."""
         return self._never(work_class) or self._bars.of(want, work_class)
 
     def _never(self, work_class: WorkClass) -> str:

@@ -55,7 +55,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     schema: the number of this form.
     poll: time between two ticks.
     reclaim_delay: how long a project below its share waits for borrowers to end by themselves.
-    gang_patience: how long others overtake a gang before it calls in what was lent.
+    gang_patience: a large job waits for twice of it before it takes back what was lent; 0.6 of it may a job be overtaken.
     restart_cost: work that a stop is taken to cost, beside work that was not saved.
     usage_half_life: after this time past usage counts for half as much; 0: it does not count.
     policy: one of `POLICIES`.
