@@ -18,7 +18,7 @@ CONFIG: Mapping[str, str] = {
     "schema": "Version of this form",
     "poll": "Seconds between two ticks",
     "reclaim_delay": "Seconds that a project below its share waits for borrowers to end by themselves",
-    "gang_patience": "Seconds. A large job waits twice as long before it takes back what was lent; a job is overtaken for 0.6 of it at most",
+    "gang_patience": "Half of the seconds after which a large job takes back what was lent; see docs/explanation/scheduling.md",
     "restart_cost": "Seconds of work that a stop is taken to cost, beside the work that was not saved",
     "usage_half_life": "Seconds after which past use counts half between the users of a project; 0: it does not count",
     "policy": "How jobs are scheduled; see [scheduling](../explanation/scheduling.md)",
