@@ -125,6 +125,7 @@ def test_a_worker_that_lies_about_its_machine_leads_nowhere(cloud: Cloud) -> Non
 def test_on_this_machine_it_is_in_the_folder_and_environment_of_the_job(fleet: Fleet) -> None:
     fleet.create()
     job = fleet.submit("here", "--env=COLOR=green", run="pwd; exec sleep 600")
+    fleet.await_state(job, "RUNNING")
     until(lambda: fleet.log(job).endswith("\n"))
     said = fleet.run("launch", "ssh", "here", "--", "sh", "-c", "pwd; echo $COLOR $BASTION_JOB; exit 5")
     assert said.returncode == 5, said
