@@ -127,7 +127,6 @@ class _Round:
             self._index,
             self._room,
             self._shares,
-            self._owed,
             work,
             weight=self._weight,
             bar=self._in_vain,

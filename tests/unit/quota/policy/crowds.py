@@ -79,18 +79,22 @@ def crowds(draw: st.DrawFn) -> Crowd:
     shares = {name: dict.fromkeys(governed, Fraction(1, 1 + two)) for name in ("ab" if two else "a")}
     limits = Quota(tiers=tuple(dict.fromkeys(kinds, units) for _ in range(tiers)), shares=shares)
     users = draw(st.sampled_from(("x", "xy", "xxyz")))
+    user = draw(st.sampled_from("xw"))
     job = Job(
         name="job",
         project="a",
-        user=draw(st.sampled_from("xw")),
+        user=user,
         demand={
             kind: draw(st.integers(1, units // (1 + two))) for kind in kinds if kind == "v4" or draw(st.booleans())
         },
-        at=TICK * draw(st.integers(0, 20)),
+        at=TICK * draw(st.sampled_from((0, 5, 10, 20) if user == "x" else (0, 10, 60, 120))),
         lasts=600,
         max_tier=draw(st.sampled_from((None, 0))) if tiers == 2 else None,
     )
     flows = [draw(flows_of(limits, name, kind, users)) for name in shares for kind in kinds]
+    if draw(st.booleans()):
+        large = draw(st.integers(1, units // (1 + two)))
+        flows.append(Flow(demand={"v4": large}, every=draw(st.sampled_from((600, 1_200))), lasts=300, users=users[:1]))
     return Crowd(limits=limits, flows=flows, job=job)
 
 
