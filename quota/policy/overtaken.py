@@ -112,13 +112,10 @@ class OvertakenJobs:
             overtaken_s = max(parts)
         return Overtaken(want.job, project, want.user, kind, units, want.since, overtaken_s, limit_s)
 
-    def has_started(self, want: Want) -> bool:
-        """End the reservation if it is for this want, which has started. Return True if it was."""
-        found = self.reservations.get(want.project)
-        if found is None or found.job != want.job:
-            return False
-        del self.reservations[want.project]
-        return True
+    def has_started(self, want: Want) -> None:
+        """End the reservation if it is for this want: it holds nothing back any more."""
+        if want.project in self.reservations and self.reservations[want.project].job == want.job:
+            del self.reservations[want.project]
 
     def holds_back(self, want: Want, work_class: WorkClass) -> bool:
         """Return True if the job stands behind the reservation of its project and needs the same room."""

@@ -187,8 +187,6 @@ class _Round:
                 promised = False
                 self._serve_reservations()
                 self._serve_overdue()
-                turns += [turn for project in self._turns.reopened if (turn := self._turns.next(project, LENT))]
-                heapify(turns)
                 continue
             popped = heappop(turns)
             turn = self._turns.next(popped[-1], popped[0])
@@ -398,8 +396,8 @@ class _Round:
         if self._room.has(work_class.demand, work_class.max_tier):
             tier = self._room.start(want.project, want.user, work_class.demand, work_class.max_tier)
             self._starts.append(Start(want.job, tier, self._by_right(want, work_class), want.choice))
-            if not ask.left and not ask.kept and self._overtaken.has_started(want):
-                self._turns.reopen(want.project)
+            if not ask.left and not ask.kept:
+                self._overtaken.has_started(want)
         else:
             ask.kept += 1
             ask.partition = self._room.keep(want.project, want.user, work_class.demand, work_class.max_tier)

@@ -112,6 +112,9 @@ def test_the_first_with_the_right_has_it_and_a_light_user_before_all() -> None:
     assert started(answer) == [], "then it is before ann's older jobs, too"
     answer = asked(LIMITS, [first(), junior("old", order=1), junior("new", user="bob")], holds)
     assert started(answer) == ["old"], "else only those behind it are held back"
+    halves = [replace(row, user=("ann", "cid")[n % 2]) for n, row in enumerate(holds)]
+    answer = asked(LIMITS, [first(), junior("old", order=1, user="cid")], halves)
+    assert started(answer) == ["old"], "whose ever they are"
 
 
 def test_to_a_light_user_all_is_behind_that_started_since() -> None:
@@ -187,3 +190,15 @@ def test_once_it_has_started_others_start_in_the_same_decision() -> None:
     wants = [first(2), junior()]
     holds = [*juniors(8), *juniors(5, project="b", hours=1)]
     assert started(asked(LIMITS, wants, holds)) == ["first", "junior"], "of 3 that are free"
+
+
+def test_also_a_large_job_waits_behind_it() -> None:
+    """However long it waits: the first one waits for longer."""
+    large = replace(junior(), since=ago(25 * H))
+    assert started(asked(LIMITS, [first(hours=30), large], [*juniors(6), *juniors(8, project="b")])) == []
+    assert started(asked(LIMITS, [large], [*juniors(6), *juniors(8, project="b")])) == ["junior"]
+
+
+def test_it_holds_until_all_tasks_have_started() -> None:
+    wants = [first(count=2), junior()]
+    assert started(asked(LIMITS, wants, [*juniors(3), *juniors(8, project="b")])) == ["first"], "of 5 that are free"
