@@ -35,6 +35,7 @@ from ..project_work import KindWork, Work, moment, rank_number
 from ..shares import Shares
 from .availability import Availability
 from .index import Place, WantIndex, WorkClass, place
+from .share_promises import SharePromises
 
 PATIENCE, FULL = 0.6, 1 / 16
 """A job that asks for `FULL` of its project or more may be overtaken for `PATIENCE` times `gang_patience_s`. Its project
@@ -65,6 +66,7 @@ class OvertakenJobs:
         index: WantIndex,
         room: Availability,
         shares: Shares,
+        owed: SharePromises,
         work: Work,
         *,
         weight: Weight,
@@ -72,7 +74,8 @@ class OvertakenJobs:
         now: datetime,
         settings: PolicySettings,
     ) -> None:
-        self._index, self._room, self._shares, self._weight, self._now = index, room, shares, weight, now
+        self._index, self._room, self._shares, self._owed = index, room, shares, owed
+        self._weight, self._now = weight, now
         self._work: Work = work if settings.rules >= OVERTAKEN else {}
         self._patience_s = PATIENCE * settings.gang_patience_s
         self._kinds = shares.governed or shares.capacity.keys()
@@ -132,7 +135,9 @@ class OvertakenJobs:
             return None
         want = self._index.wants[found.job]
         both = tuple((kind, amount + want.demand[kind]) for kind, amount in work_class.demand if want.demand.get(kind))
-        if self._room.is_apart(work_class, want) or self._room.has_beside(both, want, work_class):
+        if self._room.is_apart(work_class, want) or (
+            self._owed.spares(want.project, both) and self._room.has_beside(both, want, work_class)
+        ):
             return None
         if user != want.user and self.is_light(want.project, want.user) and not self.is_light(want.project, user):
             return want.job_class, want.priority, -1, ""

@@ -56,6 +56,10 @@ class Partition:
             return self.gives(demand, max_tier) and not short(demand, self.tiers[: self._cut(max_tier)])
         return self.gives(demand, max_tier)
 
+    def could_give(self, demand: Demand, max_tier: int | None) -> bool:
+        """Return True if this demand is given here once nothing is in use."""
+        return self.gives(demand, max_tier) and not short(demand, self.capacity[: self._cut(max_tier)])
+
     def has_beyond(self, demand: Demand, max_tier: int | None, beyond: int) -> bool:
         """Return True if the demand fits in what is free now in the tiers worse than `beyond`, up to `max_tier`."""
         tiers = self.tiers[max(0, beyond + 1 - self.first) : self._cut(max_tier)]

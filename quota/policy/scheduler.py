@@ -127,6 +127,7 @@ class _Round:
             self._index,
             self._room,
             self._shares,
+            self._owed,
             work,
             weight=self._weight,
             bar=self._in_vain,
@@ -324,7 +325,9 @@ class _Round:
 
     def _in_vain(self, want: Want, work_class: WorkClass) -> str:
         """Say why room would be kept in vain for a want; empty if it would not."""
-        return self._never(work_class) or self._bars.of(want, work_class)
+        if not self._room.could_give(work_class.demand, work_class.max_tier):
+            return "no runner that answers holds as much"
+        return self._bars.of(want, work_class)
 
     def _never(self, work_class: WorkClass) -> str:
         """Say why no want of this work class can ever start; empty if it can."""

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
+from bastion.quota.policy.overtaken import FULL, PATIENCE
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
 from tests.unit.quota.policy.drive import Fleet, Job
@@ -54,10 +55,10 @@ class Crowd:
 
     @property
     def limit(self) -> float:
-        """For how long the job may be overtaken: half the patience for an eighth of its share, and in proportion less."""
+        """For how long the job may be overtaken: so much for `FULL` of its share, and in proportion less."""
         share = self.limits.total()["v4"] / len(self.limits.shares)
         asked = max(amount for kind, amount in self.job.demand.items() if kind in self.limits.shares["a"])
-        return PATIENCE_S / 2 * min(1, 8 * asked / share)
+        return PATIENCE * PATIENCE_S * min(1, asked / share / FULL)
 
     def fleet(self, until: float, *more: Job) -> Fleet:
         jobs = [job for number, flow in enumerate(self.flows) for job in flow.jobs(f"f{number}", until)]

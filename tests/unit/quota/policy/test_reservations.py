@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from bastion.quota.demand import Holding, Schedule, Want
+from bastion.quota.policy.overtaken import FULL, PART, PATIENCE
 from bastion.quota.project_work import ProjectWork
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
@@ -19,6 +20,9 @@ from tests.unit.quota.policy.fleet import ago, decide, hold, quota, started, sto
 
 H = 3600.0
 LIMITS = quota({"v4": 16}, a={"v4": "0.5"}, b={"v4": "0.5"})
+LIMIT = PATIENCE * 10 * H
+"""For how long a job may be overtaken that asks for `FULL` of its project."""
+
 LATER = 1_000
 
 
@@ -53,11 +57,12 @@ def test_a_project_keeps_its_room_for_its_overtaken_job_and_not_that_of_others()
     answer = asked(LIMITS, [first(), junior(), junior("other", project="b")], holds)
     assert answer.reservations["a"].job == "first"
     assert answer.reservations["a"].overtaken_s == 19 * H
-    assert answer.reservations["a"].limit_s == 5 * H
+    assert answer.reservations["a"].limit_s == LIMIT
     assert started(answer) == ["other"], "2 are free, and a's junior would take one of them"
-    assert answer.reasons["junior"].endswith("a keeps room for ann/first (4 v4), overtaken for 19.0 of 5.0 h")
-    assert asked(LIMITS, [first(hours=5), junior()], juniors(7, hours=4)).reservations == {}, (
-        "for 4 h, the hour before was idle"
+    assert answer.reasons["junior"].endswith("a keeps room for ann/first (4 v4), overtaken for 19.0 of 6.0 h")
+    young = first(hours=LIMIT / H - 0.1)
+    assert asked(LIMITS, [young, junior()], juniors(7, hours=4)).reservations == {}, (
+        "nobody is overtaken before they wait"
     )
 
 
@@ -131,36 +136,36 @@ def test_who_waits_anew_is_overtaken_only_by_what_started_since() -> None:
     assert again.overtaken_s == 0, "it ran before they came, and was stopped"
 
 
-def test_the_limit_grows_with_what_is_asked_for_up_to_an_eighth_of_the_project() -> None:
-    large = quota({"v4": 128}, a={"v4": "0.5"}, b={"v4": "0.5"})
-    limits = [asked(large, [first(amount, hours=1)], juniors(8)).overtaken("first") for amount in (1, 2, 4, 8, 16, 64)]
-    assert [row and row.limit_s for row in limits] == [0.625 * H, 1.25 * H, 2.5 * H, 5 * H, 5 * H, 5 * H]
-    assert asked(large, [first(65)], juniors(8)).overtaken("first") is None, "more than the share"
+def test_the_limit_grows_with_what_is_asked_for_up_to_a_part_of_the_project() -> None:
+    large = quota({"v4": 512}, a={"v4": "0.5"}, b={"v4": "0.5"})
+    full, holds = int(256 * FULL), [*juniors(8), hold("other size", "a", v4(3), age=60)]
+    found = [
+        asked(large, [first(amount, hours=1)], holds).overtaken("first") for amount in (1, 4, full // 2, full, 256)
+    ]
+    assert [row and row.limit_s for row in found] == [LIMIT / full, 4 * LIMIT / full, LIMIT / 2, LIMIT, LIMIT]
+    assert asked(large, [first(257)], holds).overtaken("first") is None, "more than the share"
 
 
-def test_beyond_the_budget_juniors_need_half_of_all_work() -> None:
+def test_beyond_the_budget_juniors_need_a_part_of_all_work() -> None:
     by_right = replace(hold("right", "a", v4(4), order=0, age=19 * H), overdue=True)
     few = [by_right, *juniors(4, hours=15), *juniors(8, project="b")]
-    answer = asked(LIMITS, [first()], few)
-    found = answer.overtaken("first")
+    found = asked(LIMITS, [first()], few).overtaken("first")
     assert found is not None
-    assert (found.overtaken_s, found.limit_s) == (pytest.approx(19 * H * 60 / 136), 9.5 * H)
-    assert answer.reservations == {}
-    assert asked(LIMITS, [first()], [replace(by_right, overdue=False), *few[1:]]).reservations["a"].limit_s == 5 * H
+    assert (found.overtaken_s, found.limit_s) == pytest.approx((19 * H * 60 / 136, PART * 19 * H))
+    assert asked(LIMITS, [first()], [replace(by_right, overdue=False), *few[1:]]).reservations["a"].limit_s == LIMIT
+    assert asked(LIMITS, [first(user="bob")], few).reservations["a"].limit_s == LIMIT, "not for a light user"
     most = [replace(by_right, demand=v4(3)), *juniors(5, hours=18.9), *juniors(8, project="b")]
-    assert asked(LIMITS, [first()], most).reservations["a"].limit_s == 9.5 * H
+    assert asked(LIMITS, [first()], most).reservations["a"].limit_s == pytest.approx(PART * 19 * H)
     little = [replace(by_right, demand=v4(1)), replace(few[1], demand=v4(2)), *few[2:], *juniors(2, project="c")]
-    assert asked(LIMITS, [first(1)], little).reservations["a"].limit_s == 5 * H, "1 and 1 are a quarter of 8"
+    assert asked(LIMITS, [first(1)], little).reservations["a"].limit_s == LIMIT, "1 and 1 are a quarter of 8"
 
 
 def test_a_heavy_user_is_overtaken_for_too_long_when_others_have_all_but_one_part() -> None:
     rows, others = juniors(8, user="bob"), juniors(8, project="b")
     two = [*rows[:6], *(replace(row, user="cid") for row in rows[6:]), *others]
     four = [*rows[:5], *(replace(row, user=row.job) for row in rows[5:]), *others]
-    limits = [asked(LIMITS, [first(user="bob")], holds).overtaken("first") for holds in (two, four)]
-    assert [found and found.limit_s for found in limits] == [5 * H, 19 * H * (1 - 1 / 4)], (
-        "6 of 8 are 1.5 times the mean"
-    )
+    found = [asked(LIMITS, [first(user="bob")], holds).overtaken("first") for holds in (two, four)]
+    assert [row and row.limit_s for row in found] == [LIMIT, 19 * H * (1 - 1 / 4)], "6 of 8 are 1.5 times the mean"
 
 
 def test_only_the_tiers_that_will_do_are_kept() -> None:
