@@ -94,17 +94,6 @@ LARGE_JUNIORS = replace(
 )
 """Everybody waits for so long that others are overdue, too: the pool is so small that a unit is large."""
 
-HALVES = {project: {"v4": Fraction(1, 2)} for project in "ab"}
-THE_TURN_OF_OTHERS = Crowd(
-    limits=Quota(tiers=({"v4": 8},), shares=HALVES),
-    flows=[
-        Flow(demand={"v4": 2}, every=75, lasts=300, users="xxyz"),
-        Flow(project="b", demand={"v4": 2}, every=273, lasts=600, users="xxyz"),
-    ],
-    job=Job(name="job", project="a", user="x", demand={"v4": 3}, at=1_200, lasts=600),
-)
-"""What is left beside it may be what others are promised."""
-
 
 @LAW
 @given(crowds())
@@ -112,7 +101,6 @@ THE_TURN_OF_OTHERS = Crowd(
 @example(THE_OTHER_KIND)
 @example(BETTER_TIERS)
 @example(LARGE_JUNIORS)
-@example(THE_TURN_OF_OTHERS)
 def test_whoever_waits_starts_in_bounded_time(crowd: Crowd) -> None:
     """A job waits for at most its limit and the time of its seniors.
 

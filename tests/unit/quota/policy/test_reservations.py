@@ -93,6 +93,20 @@ def test_what_is_promised_to_others_it_does_not_take_before_their_turn() -> None
     assert started(asked(limits, wants, holds)) == ["borrows"], "of 4 that are free 3 are promised"
 
 
+def test_what_others_are_promised_is_not_left_beside_it() -> None:
+    """bob used less than ann and goes before her; b's job comes after both of his, and before hers if they start."""
+    used = [replace(row, user=("ann", "bob")[not n]) for n, row in enumerate(juniors(4))]
+    wants = [
+        first(2),
+        *(junior(f"j{n}", user="bob", order=LATER + n) for n in range(2)),
+        want("owed", "b", v4(2), waited=60),
+    ]
+    assert started(asked(LIMITS, wants, [*used, *juniors(6, project="b"), *juniors(2, project="c")])) == [
+        "first",
+        "owed",
+    ]
+
+
 def test_it_stops_its_juniors_once_that_costs_less_than_to_wait() -> None:
     def stops(holds: list[Holding], **more: Any) -> list[str]:
         return [job for job, _ in stopped(asked(LIMITS, [first(8, **more)], [*holds, *juniors(8, project="b")]))]
