@@ -15,13 +15,14 @@ from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, fits, minus, plus, times, total
 from bastion.quota.shares import Shares
 from tests.depth import examples
-from tests.unit.quota.policy.crowds import Crowd, crowds
 from tests.unit.quota.policy.draws import (
     GRACE_MAX,
     PROJECTS,
+    Crowd,
     Life,
     Stream,
     borrowers,
+    crowds,
     jobs,
     lives,
     plain_quotas,

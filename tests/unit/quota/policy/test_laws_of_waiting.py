@@ -20,8 +20,7 @@ from bastion.quota.policy.overtaken import PART
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
 from tests.depth import examples
-from tests.unit.quota.policy.crowds import TICK, Crowd, Flow, crowds
-from tests.unit.quota.policy.draws import Life, lives_of_one_size
+from tests.unit.quota.policy.draws import TICK, Crowd, Flow, Life, crowds, lives_of_one_size
 from tests.unit.quota.policy.drive import Fleet, Job
 from tests.unit.quota.policy.seen import steps
 
@@ -120,7 +119,7 @@ def test_whoever_waits_starts_in_bounded_time(crowd: Crowd) -> None:
             return
         waited = fleet.now - since
         if not waited and not recount.light:
-            ahead = TICK * sum(fleet.order[name] < fleet.order["job"] for name in fleet.waiting)
+            ahead = 2 * TICK * sum(fleet.order[name] < fleet.order["job"] for name in fleet.waiting)
         seniors = waited * recount.part_before()
         times = max(1 / (1 - PART) if recount.rights else 1, len(users) if len(users) > 2 else 1)
         assert waited <= max(crowd.limit + seniors, times * seniors) + ahead + crowd.longest + SLACK

@@ -53,16 +53,17 @@ def juniors(count: int, *, project: str = "a", hours: float = 10, user: str = "a
 
 
 def test_a_project_keeps_its_room_for_its_overtaken_job_and_not_that_of_others() -> None:
-    holds = [*juniors(6), *juniors(8, project="b")]
+    holds = [*juniors(6, hours=5), *juniors(8, project="b")]
     answer = asked(LIMITS, [first(), junior(), junior("other", project="b")], holds)
     assert answer.reservations["a"].job == "first"
     assert answer.reservations["a"].overtaken_s == 19 * H
     assert answer.reservations["a"].limit_s == LIMIT
     assert started(answer) == ["other"], "2 are free, and a's junior would take one of them"
     assert answer.reasons["junior"].endswith("a keeps room for ann/first (4 v4), overtaken for 19.0 of 6.0 h")
-    young = first(hours=LIMIT / H - 0.1)
-    assert asked(LIMITS, [young, junior()], juniors(7, hours=4)).reservations == {}, (
-        "nobody is overtaken before they wait"
+    old, young = (first(hours=LIMIT / H + more) for more in (0.1, -0.1))
+    assert asked(LIMITS, [old], [*holds, *juniors(2, project="c")]).reservations["a"].job == "first"
+    assert asked(LIMITS, [young], [*holds, *juniors(2, project="c")]).reservations == {}, (
+        "it waits for less than its limit"
     )
 
 
@@ -94,7 +95,7 @@ def test_what_is_promised_to_others_it_does_not_take_before_their_turn() -> None
 
 
 def test_what_others_are_promised_is_not_left_beside_it() -> None:
-    """bob used less than ann and goes before her; b's job comes after both of his, and before hers if they start."""
+    """Bob used less than ann and goes before her; b's job comes after both of his, and before hers if they start."""
     used = [replace(row, user=("ann", "bob")[not n]) for n, row in enumerate(juniors(4))]
     wants = [
         first(2),
@@ -144,10 +145,18 @@ def test_to_a_light_user_all_is_behind_that_started_since() -> None:
 
 
 def test_who_waits_anew_is_overtaken_only_by_what_started_since() -> None:
-    assert asked(LIMITS, [first(hours=20)], juniors(8)).overtaken("first") is not None
-    again = asked(LIMITS, [first(hours=9)], juniors(8, hours=10)).overtaken("first")
-    assert again is not None
-    assert again.overtaken_s == 0, "it ran before they came, and was stopped"
+    """It ran before they came, and was stopped."""
+    right = replace(hold("right", "a", v4(4), order=0, age=20 * H), overdue=True)
+    for holds in (juniors(8), [*juniors(4), right]):
+        found = [asked(LIMITS, [first(hours=hours)], holds).overtaken("first") for hours in (9, 19)]
+        assert [row and row.overtaken_s > 0 for row in found] == [False, True]
+
+
+def test_what_ran_before_it_came_counts_for_nothing() -> None:
+    before = hold("before", "a", v4(4), order=0, age=30 * H)
+    found = asked(LIMITS, [first()], [*juniors(4), before]).overtaken("first")
+    assert found is not None
+    assert found.overtaken_s == 19 * H
 
 
 def test_the_limit_grows_with_what_is_asked_for_up_to_a_part_of_the_project() -> None:
@@ -161,7 +170,7 @@ def test_the_limit_grows_with_what_is_asked_for_up_to_a_part_of_the_project() ->
 
 
 def test_beyond_the_budget_juniors_need_a_part_of_all_work() -> None:
-    by_right = replace(hold("right", "a", v4(4), order=0, age=19 * H), overdue=True)
+    by_right = replace(hold("right", "a", v4(4), order=0, age=30 * H), overdue=True)
     few = [by_right, *juniors(4, hours=15), *juniors(8, project="b")]
     found = asked(LIMITS, [first()], few).overtaken("first")
     assert found is not None
