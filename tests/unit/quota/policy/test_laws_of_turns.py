@@ -141,7 +141,7 @@ def test_nobody_is_overtaken_by_an_equal(life: Life) -> None:
         late = {start.job for start in answer.starts if start.overdue} | {
             row.job for row in answer.reservations.values()
         }
-        late |= {stop.for_job for stop in answer.stops if "overtaken for too long" in stop.reason}
+        late |= {str(stop.for_job) for stop in answer.stops if "for too long" in stop.reason}
         favoured = {*(start.job for start in answer.starts), *takers(moment)} - {*moment.reclaims} - late
         left = [job for job in waiting(fleet) if job.name not in favoured and not is_resting(fleet, job)]
         for name in favoured:
