@@ -131,6 +131,10 @@ class Availability:
         add(self.free, partition.keep(demand, max_tier), -1)
         return partition
 
+    def set_aside(self, partition: Partition, demand: Demand, max_tier: int | None) -> None:
+        """Keep what a partition has free of a demand that will fit there soon."""
+        add(self.free, partition.set_aside(demand, max_tier), -1)
+
     def stop(self, hold: Holding) -> None:
         """Enter that an attempt will stop."""
         demand = amounts(hold.demand)

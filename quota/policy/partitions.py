@@ -92,14 +92,18 @@ class Partition:
 
         Return the part that was free.
         """
-        end = self._cut(max_tier)
-        tiers, freeing = self.tiers[:end], self.freeing[:end]
+        now = self.set_aside(demand, max_tier)
+        missing = dict(now)
+        take(self.freeing[: self._cut(max_tier)], [(kind, amount - missing[kind]) for kind, amount in demand])
+        return now
+
+    def set_aside(self, demand: Demand, max_tier: int | None) -> Demand:
+        """Keep free room for a demand, as far as there is any. Return what was kept."""
+        tiers = self.tiers[: self._cut(max_tier)]
         held = total(tiers)
         now = tuple((kind, min(amount, max(0, held.get(kind, 0)))) for kind, amount in demand)
         take(tiers, now)
         add(self.free, now, -1)
-        missing = dict(now)
-        take(freeing, [(kind, amount - missing[kind]) for kind, amount in demand])
         return now
 
     def stop(self, tier: int, demand: Iterable[tuple[str, int]]) -> None:

@@ -33,7 +33,7 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 
-from ..demand import STANDARD, Overtaken, PolicySettings, Schedule, Start, Stop, Want
+from ..demand import OVERTAKEN, STANDARD, Overtaken, PolicySettings, Schedule, Start, Stop, Want
 from ..project_work import Work
 from ..quota import Quota
 from ..shares import Demand, Shares
@@ -54,7 +54,8 @@ from .share_promises import SharePromises
 from .tier_moves import TierMoves
 
 STOP_TAKES = timedelta(seconds=30)
-"""If enough room comes free by time limits within this time, nothing is stopped for it: a stop would take as long."""
+"""If enough room comes free by time limits within this time, nothing is stopped for it: a stop would take as long. What is
+promised is kept as it comes free."""
 
 HOURS = 1.0
 """The weight of what a user holds now: as if the user had held it for this many hours."""
@@ -447,6 +448,8 @@ class _Round:
         for partition, lack in () if will_have else self._room.lacks(work_class.demand, work_class.max_tier):
             if self._victims.end_in_time(partition, lack, work_class.max_tier, self._now + STOP_TAKES):
                 self._wakes.append(self._now + STOP_TAKES)
+                if promised and self._rules >= OVERTAKEN:
+                    self._room.set_aside(partition, work_class.demand, work_class.max_tier)
                 return False
             if taken := self._victims.for_want(want, partition, lack, promised=promised):
                 for one in taken:
