@@ -57,21 +57,32 @@ class Availability:
                 return True
         return False
 
-    def has_beside(self, both: Demand, kept: Want, work_class: WorkClass) -> bool:
-        """Return True if one task of a work class may start, and `kept` still finds as much room as it has now or needs.
+    def is_apart(self, work_class: WorkClass, kept: Want) -> bool:
+        """Return True if a task of the work class would start in a partition that does not give what `kept` asks for."""
+        first = self._first(work_class)
+        return first is not None and not first.gives(amounts(kept.demand), kept.max_tier)
 
-        `both` is what the two ask for together, of the kinds that both need. Tiers that will not do for `kept` count
-        only if the task fits there: what lies in better tiers of the partition can then be moved there.
+    def has_beside(self, both: Demand, kept: Want, work_class: WorkClass) -> bool:
+        """Return True if a partition has free what `kept` and a task of the work class ask for `both` together.
+
+        Tiers that will not do for `kept` count only if the task fits there: what lies in better tiers of the partition
+        can then be moved there.
         """
-        demand, worst, asked = work_class.demand, kept.max_tier, amounts(kept.demand)
-        first = next((partition for partition in self.partitions if partition.has(demand, work_class.max_tier)), None)
-        if first is not None and not first.gives(asked, worst):
-            return True
-        if first is not None and worst is not None and first.has_beyond(demand, work_class.max_tier, worst):
+        asked, worst, first = amounts(kept.demand), kept.max_tier, self._first(work_class)
+        if first is not None and worst is not None and first.has_beyond(work_class.demand, work_class.max_tier, worst):
             worst = work_class.max_tier
         return any(
             partition.gives(asked, kept.max_tier) and partition.has(both, worst) for partition in self.partitions
         )
+
+    def _first(self, work_class: WorkClass) -> Partition | None:
+        """Return the partition where a task of the work class would start; None if it fits nowhere."""
+        demand, max_tier = work_class.demand, work_class.max_tier
+        return next((partition for partition in self.partitions if partition.has(demand, max_tier)), None)
+
+    def could_give(self, demand: Demand, max_tier: int | None) -> bool:
+        """Return True if a partition gives this demand once nothing is in use there."""
+        return any(partition.could_give(demand, max_tier) for partition in self.partitions)
 
     def most_free(self, kind: str) -> int:
         """Return the most of a kind that one partition has free: one task cannot get more."""
@@ -119,6 +130,10 @@ class Availability:
         partition = next(partition for partition, lack in self.lacks(demand, max_tier) if not lack)
         add(self.free, partition.keep(demand, max_tier), -1)
         return partition
+
+    def set_aside(self, partition: Partition, demand: Demand, max_tier: int | None) -> None:
+        """Keep what a partition has free of a demand that will fit there soon."""
+        add(self.free, partition.set_aside(demand, max_tier), -1)
 
     def stop(self, hold: Holding) -> None:
         """Enter that an attempt will stop."""

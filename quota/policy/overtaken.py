@@ -115,13 +115,10 @@ class OvertakenJobs:
             overtaken_s = max(parts)
         return Overtaken(want.job, project, want.user, kind, units, want.since, overtaken_s, limit_s)
 
-    def has_started(self, want: Want) -> bool:
-        """End the reservation if it is for this want, which has started. Return True if it was."""
-        found = self.reservations.get(want.project)
-        if found is None or found.job != want.job:
-            return False
-        del self.reservations[want.project]
-        return True
+    def has_started(self, want: Want) -> None:
+        """End the reservation if it is for this want: it holds nothing back any more."""
+        if want.project in self.reservations and self.reservations[want.project].job == want.job:
+            del self.reservations[want.project]
 
     def holds_back(self, want: Want, work_class: WorkClass) -> bool:
         """Return True if the job stands behind the reservation of its project and needs the same room."""
@@ -138,7 +135,9 @@ class OvertakenJobs:
             return None
         want = self._index.wants[found.job]
         both = tuple((kind, amount + want.demand[kind]) for kind, amount in work_class.demand if want.demand.get(kind))
-        if self._owed.spares(want.project, both) and self._room.has_beside(both, want, work_class):
+        if self._room.is_apart(work_class, want) or (
+            self._owed.spares(want.project, both) and self._room.has_beside(both, want, work_class)
+        ):
             return None
         if user != want.user and self.is_light(want.project, want.user) and not self.is_light(want.project, user):
             return want.job_class, want.priority, -1, ""

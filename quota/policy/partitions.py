@@ -56,6 +56,10 @@ class Partition:
             return self.gives(demand, max_tier) and not short(demand, self.tiers[: self._cut(max_tier)])
         return self.gives(demand, max_tier)
 
+    def could_give(self, demand: Demand, max_tier: int | None) -> bool:
+        """Return True if this demand is given here once nothing is in use."""
+        return self.gives(demand, max_tier) and not short(demand, self.capacity[: self._cut(max_tier)])
+
     def has_beyond(self, demand: Demand, max_tier: int | None, beyond: int) -> bool:
         """Return True if the demand fits in what is free now in the tiers worse than `beyond`, up to `max_tier`."""
         tiers = self.tiers[max(0, beyond + 1 - self.first) : self._cut(max_tier)]
@@ -88,14 +92,18 @@ class Partition:
 
         Return the part that was free.
         """
-        end = self._cut(max_tier)
-        tiers, freeing = self.tiers[:end], self.freeing[:end]
+        now = self.set_aside(demand, max_tier)
+        missing = dict(now)
+        take(self.freeing[: self._cut(max_tier)], [(kind, amount - missing[kind]) for kind, amount in demand])
+        return now
+
+    def set_aside(self, demand: Demand, max_tier: int | None) -> Demand:
+        """Keep free room for a demand, as far as there is any. Return what was kept."""
+        tiers = self.tiers[: self._cut(max_tier)]
         held = total(tiers)
         now = tuple((kind, min(amount, max(0, held.get(kind, 0)))) for kind, amount in demand)
         take(tiers, now)
         add(self.free, now, -1)
-        missing = dict(now)
-        take(freeing, [(kind, amount - missing[kind]) for kind, amount in demand])
         return now
 
     def stop(self, tier: int, demand: Iterable[tuple[str, int]]) -> None:

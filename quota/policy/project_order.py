@@ -23,8 +23,6 @@ class ProjectOrder:
     """The wants of all projects in one round.
 
     Each project has two queues: one for the first two passes, and one for the wants that are put off to the last pass.
-
-    reopened: the projects whose wants are looked at once more, because their reservation holds none of them back any more.
     """
 
     def __init__(
@@ -44,7 +42,6 @@ class ProjectOrder:
         self._late: dict[str, dict[WorkClass, None]] = {}
         self._own: dict[str, ProjectQueue] = {}
         self._rest: dict[str, ProjectQueue] = {}
-        self.reopened: dict[str, None] = {}
 
     def enter(self, project: str, work_classes: list[WorkClass]) -> None:
         """Enter the work classes of a project that may get something."""
@@ -80,12 +77,6 @@ class ProjectOrder:
         ask = (self._rest if go == LEFT else self._own)[project].first()
         assert ask is not None, f"{project} has a turn and no want"
         return ask
-
-    def reopen(self, project: str) -> None:
-        """Let the project's wants be looked at once more: some that were held back may now start."""
-        self.reopened[project] = None
-        for queues in (self._own, self._rest):
-            queues.pop(project, None)
 
     def put_off(self, work_class: WorkClass) -> None:
         """Let a work class get something in the last pass only."""

@@ -33,7 +33,7 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 
-from ..demand import STANDARD, Overtaken, PolicySettings, Schedule, Start, Stop, Want
+from ..demand import OVERTAKEN, STANDARD, Overtaken, PolicySettings, Schedule, Start, Stop, Want
 from ..project_work import Work
 from ..quota import Quota
 from ..shares import Demand, Shares
@@ -54,7 +54,8 @@ from .share_promises import SharePromises
 from .tier_moves import TierMoves
 
 STOP_TAKES = timedelta(seconds=30)
-"""If enough room comes free by time limits within this time, nothing is stopped for it: a stop would take as long."""
+"""If enough room comes free by time limits within this time, nothing is stopped for it: a stop would take as long. What is
+promised is kept as it comes free."""
 
 HOURS = 1.0
 """The weight of what a user holds now: as if the user had held it for this many hours."""
@@ -188,8 +189,6 @@ class _Round:
                 promised = False
                 self._serve_reservations()
                 self._serve_overdue()
-                turns += [turn for project in self._turns.reopened if (turn := self._turns.next(project, LENT))]
-                heapify(turns)
                 continue
             popped = heappop(turns)
             turn = self._turns.next(popped[-1], popped[0])
@@ -327,7 +326,9 @@ class _Round:
 
     def _in_vain(self, want: Want, work_class: WorkClass) -> str:
         """Say why a want could not use room that is kept for it; empty if it could."""
-        return self._never(work_class) or self._bars.of(want, work_class)
+        if not self._room.could_give(work_class.demand, work_class.max_tier):
+            return "no runner that answers holds as much"
+        return self._bars.of(want, work_class)
 
     def _never(self, work_class: WorkClass) -> str:
         """Say why no want of this work class can ever start; empty if it can."""
@@ -399,8 +400,8 @@ class _Round:
         if self._room.has(work_class.demand, work_class.max_tier):
             tier = self._room.start(want.project, want.user, work_class.demand, work_class.max_tier)
             self._starts.append(Start(want.job, tier, self._by_right(want, work_class), want.choice))
-            if not ask.left and not ask.kept and self._overtaken.has_started(want):
-                self._turns.reopen(want.project)
+            if not ask.left and not ask.kept:
+                self._overtaken.has_started(want)
         else:
             ask.kept += 1
             ask.partition = self._room.keep(want.project, want.user, work_class.demand, work_class.max_tier)
@@ -447,6 +448,8 @@ class _Round:
         for partition, lack in () if will_have else self._room.lacks(work_class.demand, work_class.max_tier):
             if self._victims.end_in_time(partition, lack, work_class.max_tier, self._now + STOP_TAKES):
                 self._wakes.append(self._now + STOP_TAKES)
+                if promised and self._rules >= OVERTAKEN:
+                    self._room.set_aside(partition, work_class.demand, work_class.max_tier)
                 return False
             if taken := self._victims.for_want(want, partition, lack, promised=promised):
                 for one in taken:

@@ -44,6 +44,12 @@ COLLECT_S = STRAY_S + 2 * 10.0 + 10.0
 RECLAIM_S = 40.0
 """The longest `reclaim_delay` of the settings of a simulated world."""
 
+ENDS_S = 30.0
+"""So long what is promised to a job is kept while it comes free piece by piece, by the time limits of others."""
+
+RIGHT_S = 150.0
+"""From the right of an overtaken job until it starts: what runs of its project has ended by then."""
+
 RESTS_FROM, REST_S = 3, 90.0
 """Who was stopped for others so often is lent nothing for so long, doubled with each stop but the first."""
 
@@ -81,6 +87,8 @@ class CalmLaws:
         yield from self._attempts()
         if self.scene.laws.truth.paused is None:
             yield from self._idle()
+            for job, _, _ in self.scene.laws.waiting.overtaken(self.scene.laws.truth, self._now()):
+                yield f"{job.id} waits though its project overtook it for too long", RIGHT_S
         if self.scene.laws.truth.paused is None and not self.scene.plan.walls:
             yield from self._kept_from()
 
@@ -104,7 +112,10 @@ class CalmLaws:
                 yield f"{key} runs though its job is cancelled", STOP_S + START_S
 
     def _idle(self) -> Iterator[Condition]:
-        """No room stays empty while somebody fits it. What is kept, for a next try or for whom others were stopped, is not."""
+        """No room stays empty while somebody fits it.
+
+        What is kept is not: for a next try, for whom others were stopped, or from jobs of a project for one before them.
+        """
         state = self.scene.laws.truth
         attempts = state.live_attempts()
         if state.reclaims or any(attempt.state is AttemptState.STOPPING for _, _, attempt in attempts):
@@ -118,18 +129,21 @@ class CalmLaws:
             for runner, capacity in self.scene.fleet.items()
         ]
         within = self._within()
+        soon = ENDS_S if any(within(job, job.demand) for job in self._ready()) else 0.0
         for job in self._ready():
             fitting = [
                 demand for demand in demands(state, job) if any(fits(demand, side) for side in free[: job.max_tier + 1])
             ]
-            if fitting and (now >= rests_until(job) or any(within(job, demand) for demand in fitting)):
-                yield f"{job.id} waits at {state.seq} while {free} is free", START_S
+            rests = now < rests_until(job) and not any(within(job, demand) for demand in fitting)
+            if fitting and not rests and not self.scene.laws.waiting.keeps_from(job, state, now, free):
+                yield f"{job.id} waits at {state.seq} while {free} is free", START_S + soon
 
     def _kept_from(self) -> Iterator[Condition]:
         """A project whose share is not used gets it back from those that borrow."""
         within = self._within()
         for job in self._ready():
-            if within(job, job.demand) and CLASSES.index(job.job_class) <= STANDARD:
+            held = self.scene.laws.waiting.keeps_from(job, self.scene.laws.truth, self._now())
+            if within(job, job.demand) and CLASSES.index(job.job_class) <= STANDARD and not held:
                 starts = self.scene.laws.starts_of[job.project]
                 yield (
                     f"{job.project} is kept from its share by others, after {starts} starts",

@@ -22,6 +22,9 @@ SHARE = 3
 CLAIMS = 3
 """So often the other project asks for it."""
 
+ROUNDS, ROUND_S, SMALL = 4, 70.0, 8
+"""So often a large job comes, so many seconds apart, and behind each so many small tasks."""
+
 
 class Contest:
     """Acts of people who want what others have, by their kind. Each tells what was done."""
@@ -61,6 +64,24 @@ class Contest:
 
         self._do(act)
         return f"{first} and {second} against bob for {seconds:.0f} s{', and ann leaves' if leaves else ''}"
+
+    def sizes(self, dice: Random) -> str:
+        """Small tasks of a user come for long, and among them large jobs, which they overtake. Another project is busy, too."""
+        (user, project), (other, rest) = dice.sample([("ann", "red"), ("bob", "blue")], 2)
+        somebody = User(self._scene, Act(0, "sizes", dice.getrandbits(32)), -2)
+        rounds = [(dice.choice([2, SHARE]), dice.choice([20.0, 35.0])) for _ in range(ROUNDS)]
+
+        def act() -> None:
+            somebody.submit(_job(other, rest, 1, SMALL * ROUNDS, 30.0))
+            somebody.submit(_job(user, project, 1, SHARE, 25.0))
+            self._until_holds(user)
+            for units, seconds in rounds:
+                somebody.submit(_job(user, project, units, 1, 20.0))
+                somebody.submit(_job(user, project, 1, SMALL, seconds))
+                self._scene.kernel.sleep(ROUND_S)
+
+        self._do(act)
+        return f"{user} asks for {', '.join(str(units) for units, _ in rounds)} among small ones"
 
     def _put_out(self, seconds: float) -> None:
         scene, laws = self._scene, self._scene.laws

@@ -20,6 +20,7 @@ from tests.simulation.parts.plan import RATES, Plan
 from tests.simulation.parts.store import Store
 
 CONFIG = b'poll = 5\nreclaim_delay = 20\nadmins = ["root"]\n'
+IMPATIENT = b"gang_patience = 60\n"
 QUOTA = b"""
 [toml-schema]
 version = "1"
@@ -86,6 +87,8 @@ class Scene:
         self.faults = 0
         self._tables = {call: _table(faults, plan) for call, faults in RATES.items()}
         self.config = CONFIG + WALLS if plan.walls else CONFIG
+        if any(act.kind == "sizes" for act in plan.acts):
+            self.config = IMPATIENT + self.config
         if any(act.kind == "bloat" for act in plan.acts):
             self.config, self.laws.bloat = self.config + LIMITS, BloatLaws()
         self.quota = QUOTA.replace(b"[total_resources]\nv4 = 6\nv5p = 4\n", TIERS) if plan.walls else QUOTA

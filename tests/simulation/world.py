@@ -61,6 +61,7 @@ class World(Scene):
                 raise Broken(f"never ends: {self._what_is_left()}")
         if not self.laws.rollback.lost:
             self.trace.seen["decision"] += replays(self.store)
+        self.trace.seen["overtaken"] += len(self.laws.waiting.met)
         self.trace.seen["other choice"] += sum(map(bool, self.laws.choices.choices.values()))
 
     def _step(self) -> bool:

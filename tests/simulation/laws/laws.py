@@ -39,6 +39,7 @@ from tests.simulation.laws.input import InputLaws
 from tests.simulation.laws.kept import KeptLaws
 from tests.simulation.laws.rollback import RollbackLaws
 from tests.simulation.laws.trust import TrustLaws
+from tests.simulation.laws.waiting import WaitingLaws
 from tests.simulation.parts.broken import Broken
 
 STOPS_MAX = 10
@@ -88,6 +89,7 @@ class Laws:
     rollback: RollbackLaws = field(default_factory=RollbackLaws)
     choices: ChoiceLaws = field(init=False)
     kept: KeptLaws = field(init=False)
+    waiting: WaitingLaws = field(init=False)
     deposed_at: dict[int, float] = field(default_factory=dict)
     shown: int = 0
     said: set[int] = field(default_factory=set)
@@ -101,6 +103,7 @@ class Laws:
     def __post_init__(self) -> None:
         self.choices = ChoiceLaws(self.gates.wishes)
         self.kept = KeptLaws(self.fleet, lambda key: self.choices.shape(key).demand)
+        self.waiting = WaitingLaws(self.fleet, lambda key: self.choices.shape(key).demand)
 
     def written(self, verb: str, key: str, data: bytes, now: float) -> None:
         """Check a write that took effect."""
@@ -176,6 +179,7 @@ class Laws:
         self.clocks.written(record, self.gates.wishes, now)
         self.choices.written(self.truth, self.capacity)
         self.kept.written(record, self.truth)
+        self.waiting.written(record, self.truth)
         share_laws.written(record, self.truth)
 
     def _status(self, status: Status, now: float) -> None:

@@ -58,6 +58,7 @@ ALONE: Mapping[str, tuple[float, float, int]] = {
     "rollback": (0.3, 0.5, 1),
     "members": (0.2, 0.0, 1),
     "contend": (0.4, 0.0, 2),
+    "sizes": (0.2, 0.5, 1),
 }
 """Acts with dice of their own, so that worlds without them stay what they are: in which part of the seeds they happen, after
 which part of the storm at the earliest, and how often.

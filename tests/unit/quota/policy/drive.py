@@ -6,7 +6,7 @@ what was submitted waits, and then the policy decides. A task that was stopped g
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -136,7 +136,7 @@ class Fleet:
         self.reclaims: dict[str, None] = {}
         self.log: list[tuple[float, Stop]] = []
         self.work: dict[str, ProjectWork] = {}
-        self.remembers, self.hours = remembers, Counter[tuple[str, str, str]]()
+        self.remembers, self.hours = remembers, defaultdict[tuple[str, str, str], float](float)
         self._coming = sorted(jobs, key=lambda job: job.at)
 
     def submit(self, *jobs: Job) -> None:

@@ -51,6 +51,21 @@ def is_limited(fleet: Fleet, job: Job, count: int = 1) -> bool:
     return any(kind in job.demand and asked[kind] > most for kind, most in fleet.limits.user_limit(job.project).items())
 
 
+def is_light(fleet: Fleet, project: str, user: str) -> bool:
+    """True if the user used less than half of the mean of the project's users who wait or hold something."""
+    rows = {row.user for row in fleet.holds.values() if row.project == project}
+    rows |= {job.user for job in waiting(fleet) if job.project == project}
+    return weight(fleet, project, user) < sum(weight(fleet, project, each) for each in rows) / len(rows) / 2
+
+
+def weight(fleet: Fleet, project: str, user: str) -> float:
+    """What it held so far, if the fleet remembers it, and an hour of what it holds."""
+    whole, held = total(fleet.capacity), used(fleet, project, user)
+    now = max((amount / whole[kind] for kind, amount in held.items()), default=0.0)
+    hours = [amount / whole[kind] for (*who, kind), amount in fleet.hours.items() if who == [project, user]]
+    return now + (max(hours, default=0.0) if fleet.remembers else 0.0)
+
+
 def is_resting(fleet: Fleet, job: Job) -> bool:
     """True if it was stopped three times, and the pause before it borrows again is not over: four delays, eight ..."""
     tasks = [fleet.tasks[job.name, number] for number in fleet.waiting[job.name].tasks]

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from bastion.quota.demand import OVERTAKEN
 from bastion.quota.policy.index import WantIndex
+from bastion.quota.policy.overtaken import PART
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
 from tests.depth import examples
-from tests.unit.quota.policy.crowds import Crowd, Flow, crowds
-from tests.unit.quota.policy.draws import Life, lives_of_one_size
+from tests.unit.quota.policy.draws import TICK, Crowd, Flow, Life, crowds, lives_of_one_size
 from tests.unit.quota.policy.drive import Fleet, Job
 from tests.unit.quota.policy.seen import steps
 
@@ -31,29 +31,37 @@ SLACK = 360
 
 @dataclass
 class Recount:
-    """What a project used of each kind since a job waits, and how much of that by jobs before it.
+    """What a project used of each kind since a job waits, and how much of that by jobs before it: by what started since then,
+    and by all. Before the job of a light user is nobody who started since.
 
-    Before the job of a light user are only those that had started when it came.
+    rights: some of what it used had started by the right of who was overtaken for too long.
     """
 
     job: str
     light: bool
-    used: Counter[str] = field(default_factory=Counter)
-    before: Counter[str] = field(default_factory=Counter)
+    used: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    before: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    rights: bool = False
 
     def passes(self, fleet: Fleet) -> None:
         """One tick goes by, and all goes on that runs now."""
         job = fleet.jobs[self.job]
         for row in fleet.holds.values():
             if row.project == job.project:
-                self.used.update(row.demand)
-                had_started = row.since <= fleet.time(fleet.waiting[job.name].since)
-                if had_started if self.light else fleet.order[row.job] < fleet.order[job.name]:
-                    self.before.update(row.demand)
+                self.rights |= row.overdue
+                is_new = row.since > fleet.time(fleet.waiting[job.name].since)
+                parts = {(kind, part): units for kind, units in row.demand.items() for part in {is_new, False}}
+                self.used.update(parts)
+                if fleet.order[row.job] < fleet.order[job.name]:
+                    self.before.update(parts)
 
     def part_before(self) -> float:
-        """Of what the project used, the part of the jobs before it; of the kinds that are used, the largest."""
-        return max((self.before[kind] / used for kind, used in self.used.items() if used), default=1.0)
+        """Of what the project used, the part of the jobs before it; of kinds and ways to count, where it is largest."""
+        return (
+            0.0
+            if self.light
+            else max((self.before[row] / used for row, used in self.used.items() if used), default=1.0)
+        )
 
 
 def crowd(*flows: Flow, **job: Any) -> Crowd:
@@ -80,7 +88,7 @@ BETTER_TIERS = replace(
 """What starts in the worse tier is moved to the better one as soon as something is idle there."""
 
 LARGE_JUNIORS = replace(
-    crowd(Flow(demand=V4, every=30, lasts=600), user="x", demand={"v4": 4}, at=3_600),
+    crowd(Flow(demand=V4, every=30, lasts=600), user="x", demand={"v4": 4}, at=7_200),
     limits=Quota(tiers=({"v4": 8},), shares={"a": {"v4": Fraction(1)}}),
 )
 """Everybody waits for so long that others are overdue, too: the pool is so small that a unit is large."""
@@ -93,22 +101,28 @@ LARGE_JUNIORS = replace(
 @example(BETTER_TIERS)
 @example(LARGE_JUNIORS)
 def test_whoever_waits_starts_in_bounded_time(crowd: Crowd) -> None:
-    """A job waits for at most its limit and the time of its seniors, or for twice that time if that is more.
+    """A job waits for at most its limit and the time of its seniors.
 
-    (For a heavy user, as many times as there are users.) The time of its seniors is the part of its wait that is to all of it
-    as their work is to all work of its project. Then it waits until what runs of its project has ended, and some ticks more.
+    If others of its project had such a right meanwhile, it waits for the time of its seniors by `PART` if that is more; with
+    three users, of whom one may be heavy, for three times as long. The time of its seniors is the part of its wait that is to
+    all of it as their work is to all work of its project. Each of them that waits may take one tick, since a decision makes one
+    reservation for a project. Then the job waits until what runs of its project has ended, and some ticks more. A light user
+    has no seniors.
     """
     users = {user for flow in crowd.flows for user in flow.users}
     fleet, recount, since = crowd.fleet(40_000), Recount("job", crowd.job.user not in users), crowd.job.at
-    times = max(2, len(users))
+    ahead = 0
     for _ in fleet.until(40_000):
         if fleet.now < since:
             continue
         if "job" not in fleet.waiting:
             return
         waited = fleet.now - since
+        if not waited and not recount.light:
+            ahead = 2 * TICK * sum(fleet.order[name] < fleet.order["job"] for name in fleet.waiting)
         seniors = waited * recount.part_before()
-        assert waited <= max(crowd.limit + seniors, times * seniors) + crowd.longest + SLACK
+        times = max(1 / (1 - PART) if recount.rights else 1, len(users) if len(users) > 2 else 1)
+        assert waited <= max(crowd.limit + seniors, times * seniors) + ahead + crowd.longest + SLACK
         recount.passes(fleet)
     raise AssertionError("it never starts")
 

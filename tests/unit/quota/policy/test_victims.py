@@ -7,7 +7,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from bastion.quota.resources import Resources
-from tests.unit.quota.policy.fleet import NOW, ago, decide, hold, quota, stopped, stopping, want
+from tests.unit.quota.policy.fleet import NOW, ago, decide, hold, quota, started, stopped, stopping, want
 
 HALVES = quota({"v4": 8}, nlp={"v4": "0.5"}, vision={"v4": "0.5"})
 
@@ -104,6 +104,16 @@ def test_nobody_is_stopped_for_what_ends_by_its_time_limit_as_soon_as_a_stop_wou
     assert (answer.stops, answer.again) == ((), NOW + timedelta(seconds=30))
     later = [holds[0], replace(holds[1], until=NOW + timedelta(seconds=40))]
     assert stopped(decide(HALVES, wants=ask, holds=later)) == [("l1", 0)]
+
+
+def test_what_comes_free_by_time_limits_for_a_promised_want_is_not_lent_meanwhile() -> None:
+    """Else it would never fit, where there is always something that ends soon."""
+    holds = [hold("l1", "nlp", v4(3), age=10), replace(hold("l2", "nlp", v4(4)), until=NOW + timedelta(seconds=20))]
+    wants = [want("v1", "vision", v4(4)), want("l3", "nlp", v4(1))]
+    answer = decide(HALVES, wants=wants, holds=holds)
+    assert (answer.starts, answer.stops) == ((), ())
+    assert started(decide(HALVES, wants=wants, holds=holds, rules=4)) == ["l3"]
+    assert started(decide(HALVES, wants=wants[1:], holds=holds)) == ["l3"]
 
 
 def test_who_should_have_ended_by_now_is_waited_for_no_longer_than_a_stop_takes() -> None:
