@@ -129,8 +129,9 @@ class CalmLaws:
             for runner, capacity in self.scene.fleet.items()
         ]
         within = self._within()
-        soon = ENDS_S if any(within(job, job.demand) for job in self._ready()) else 0.0
+        promised = {job.id for job in self._ready() if within(job, job.demand)}
         for job in self._ready():
+            soon = ENDS_S if promised - {job.id} else 0.0
             fitting = [
                 demand for demand in demands(state, job) if any(fits(demand, side) for side in free[: job.max_tier + 1])
             ]
