@@ -87,10 +87,9 @@ class CalmLaws:
         yield from self._attempts()
         if self.scene.laws.truth.paused is None:
             yield from self._idle()
-            for job, _, _ in self.scene.laws.waiting.overtaken(self.scene.laws.truth, self._now()):
-                yield f"{job.id} waits though its project overtook it for too long", RIGHT_S
         if self.scene.laws.truth.paused is None and not self.scene.plan.walls:
             yield from self._kept_from()
+            yield from self._overtaken()
 
     def _leftovers(self) -> Iterator[Condition]:
         """Nothing lies unread; and no machine outlives the attempt that it was made for."""
@@ -151,8 +150,13 @@ class CalmLaws:
                     RECLAIM_S + STOP_S + START_S,
                 )
 
+    def _overtaken(self) -> Iterator[Condition]:
+        """Who was overtaken for too long starts soon. In a tier of a wall its project's share is not promised to it."""
+        for job, _, _ in self.scene.laws.waiting.overtaken(self.scene.laws.truth, self._now()):
+            yield f"{job.id} waits though its project overtook it for too long", RIGHT_S
+
     def _within(self) -> Callable[[Job, Resources], bool]:
-        """Whether its project stays within its share with so much more for a job."""
+        """Whether so much more for a job is promised to its project: within its share, or the one task of an unused share."""
         state, used = self.scene.laws.truth, dict[str, dict[str, int]]()
         for _, job, _ in state.live_attempts():
             used[job.project] = plus(used.get(job.project, {}), job.demand)
@@ -160,7 +164,7 @@ class CalmLaws:
         if quota is None:
             return lambda job, demand: False
         shares = Shares(quota, self.scene.laws.capacity)
-        return lambda job, demand: shares.within(job.project, used.get(job.project, {}), amounts(demand))
+        return lambda job, demand: shares.due(job.project, used.get(job.project, {}), amounts(demand))
 
     def _now(self) -> datetime:
         """What the slowest clock of a bastion says, that began at the journal's last word."""
