@@ -200,6 +200,7 @@ class Overtaken:
     since: when it began to wait.
     overtaken_s: the part of the seconds since then for which jobs behind it got its project's work.
     limit_s: for how many seconds it may be overtaken. Beyond that it has a right to its project's room.
+    of_all: the work counts of all that ran since then; else of what started since then.
     """
 
     job: str
@@ -210,6 +211,7 @@ class Overtaken:
     since: datetime
     overtaken_s: float
     limit_s: float
+    of_all: bool
 
     @property
     def is_too_long(self) -> bool:

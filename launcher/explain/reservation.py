@@ -18,11 +18,13 @@ class TimeOvertaken:
     overtaken_s: the part of the seconds since it waits for which they got its project's work.
     limit_s: for how many seconds it may be overtaken. Beyond that, its project keeps room for it.
     part: the part of the work of its project since it waits that they got.
+    of_all: the work is that of all that ran since then; else of what started since then.
     """
 
     overtaken_s: float
     limit_s: float
     part: float
+    of_all: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,4 +92,5 @@ def _time(found: Overtaken, now: datetime) -> TimeOvertaken:
         overtaken_s=found.overtaken_s,
         limit_s=found.limit_s,
         part=found.overtaken_s / max(1e-6, (now - found.since) / timedelta(seconds=1)),
+        of_all=found.of_all,
     )

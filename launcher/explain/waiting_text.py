@@ -85,7 +85,8 @@ def _overtaken(waiting: WaitingAccount, project: str) -> str:
     """Say how far the job is from its right."""
     found, room = waiting.overtaken, waiting.reservation
     assert found is not None
-    part = f"jobs of {project} behind it got {100 * found.part:.0f} % of what {project} got since it waits"
+    work = "ran" if found.of_all else "started"
+    part = f"jobs of {project} behind it got {100 * found.part:.0f} % of what {project} {work} since it waits"
     text = f"for {part_of(found.overtaken_s, found.limit_s)}: {part}"
     if found.overtaken_s <= found.limit_s:
         return f"{text}; beyond that, {project} keeps room for it"

@@ -113,7 +113,7 @@ class OvertakenJobs:
             missing = [name for name, amount in want.demand.items() if amount > self._room.most_free(name)] or [kind]
             parts = (self._overtaken_s(want, work.kinds.get(name, _NOTHING), of_all=of_all) for name in missing)
             overtaken_s = max(parts)
-        return Overtaken(want.job, project, want.user, kind, units, want.since, overtaken_s, limit_s)
+        return Overtaken(want.job, project, want.user, kind, units, want.since, overtaken_s, limit_s, of_all)
 
     def has_started(self, want: Want) -> None:
         """End the reservation if it is for this want: it holds nothing back any more."""

@@ -85,7 +85,7 @@ def test_a_job_is_told_how_far_it_is_from_its_right(bench: Bench) -> None:
 
     lines = page(bench, "big")
 
-    told = "for 4.2 of 6.0 h: jobs of nlp behind it got 100 % of what nlp got since it waits; beyond that, nlp keeps room for it"
+    told = "for 4.2 of 6.0 h: jobs of nlp behind it got 100 % of what nlp started since it waits; beyond that, nlp keeps room for it"
     assert f"overtaken {told}" in lines
     assert not any(line.startswith(("reserved", "share")) for line in lines)
     found = waiting(bench, "big")
@@ -110,7 +110,7 @@ def test_whoever_is_overtaken_for_too_long_is_told_that_room_is_kept(bench: Benc
     lines = page(bench, "big")
 
     assert lines[0].endswith("; nlp keeps room for it, overtaken for 8.2 of 6.0 h")
-    assert "overtaken for 8.2 of 6.0 h: jobs of nlp behind it got 100 % of what nlp got since it waits" in lines
+    assert "overtaken for 8.2 of 6.0 h: jobs of nlp behind it got 100 % of what nlp started since it waits" in lines
     [told] = [line for line in lines if line.startswith("reserved")]
     assert re.fullmatch(
         "reserved nlp keeps room for it since about T, 2h12m ago: 1 of its 4 v4 free, and 3 jobs of nlp must wait until it "

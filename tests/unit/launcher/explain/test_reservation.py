@@ -18,7 +18,7 @@ from tests.support.world import NOON
 HOUR = 3_600.0
 BIG = Overtaken(
     job="big", project="red", user="ann", kind="v4", units=4, since=NOON - timedelta(hours=8), overtaken_s=6 * HOUR,
-    limit_s=4.5 * HOUR,
+    limit_s=4.5 * HOUR, of_all=False,
 )  # fmt: skip
 JOBS = Scene(jobs=tuple(Asked(name=name) for name in ("big", "a", "b", "c"))).case().state.jobs
 
@@ -35,7 +35,7 @@ def kept(job: str, free: int = 3) -> Reservation | None:
 
 def test_the_part_of_the_work_that_went_to_jobs_behind_it_is_told() -> None:
     found = overtaken(JOBS["big"], answer(), NOON)
-    assert found == TimeOvertaken(overtaken_s=6 * HOUR, limit_s=4.5 * HOUR, part=0.75)
+    assert found == TimeOvertaken(overtaken_s=6 * HOUR, limit_s=4.5 * HOUR, part=0.75, of_all=False)
 
 
 def test_who_is_not_overtaken_is_told_nothing() -> None:
@@ -73,14 +73,14 @@ def lines(**parts: object) -> list[tuple[str, str]]:
 
 
 def test_who_has_no_right_yet_is_told_how_far_it_is() -> None:
-    found = TimeOvertaken(overtaken_s=2 * HOUR, limit_s=3 * HOUR, part=0.66)
-    told = "for 2.0 of 3.0 h: jobs of red behind it got 66 % of what red got since it waits; beyond that, red keeps room for it"
+    found = TimeOvertaken(overtaken_s=2 * HOUR, limit_s=3 * HOUR, part=0.66, of_all=False)
+    told = "for 2.0 of 3.0 h: jobs of red behind it got 66 % of what red started since it waits; beyond that, red keeps room for it"
     assert lines(overtaken=found) == [("overtaken", told)]
 
 
 def test_whoever_has_the_right_is_told_that_room_is_kept() -> None:
     assert lines(overtaken=overtaken(JOBS["big"], answer(), NOON), reservation=kept("big")) == [
-        ("overtaken", "for 6.0 of 4.5 h: jobs of red behind it got 75 % of what red got since it waits"),
+        ("overtaken", "for 6.0 of 4.5 h: jobs of red behind it got 75 % of what red started since it waits"),
         (
             "reserved",
             "red keeps room for it since about 10:00 UTC, 2h ago: 3 of its 4 v4 free, and 2 jobs of red must wait until it "
@@ -101,10 +101,10 @@ def test_the_others_are_told_for_whom(job: str, end: str) -> None:
 
 
 def test_who_is_overtaken_for_too_long_but_is_not_the_first_is_told_who_is() -> None:
-    second = TimeOvertaken(overtaken_s=5 * HOUR, limit_s=4 * HOUR, part=0.5)
+    second = TimeOvertaken(overtaken_s=5 * HOUR, limit_s=4 * HOUR, part=0.5, of_all=True)
     assert lines(overtaken=second, reservation=kept("a"))[0] == (
         "overtaken",
-        "for 5.0 of 4.0 h: jobs of red behind it got 50 % of what red got since it waits; red keeps room for it after ann/big",
+        "for 5.0 of 4.0 h: jobs of red behind it got 50 % of what red ran since it waits; red keeps room for it after ann/big",
     )
 
 
