@@ -74,8 +74,8 @@ def lines(**parts: object) -> list[tuple[str, str]]:
 
 def test_who_has_no_right_yet_is_told_how_far_it_is() -> None:
     found = TimeOvertaken(overtaken_s=2 * HOUR, limit_s=3 * HOUR, part=0.66, of_all=False)
-    told = "for 2.0 of 3.0 h: jobs of red behind it got 66 % of what red started since it waits; beyond that, red keeps room for it"
-    assert lines(overtaken=found) == [("overtaken", told)]
+    part = "jobs of red behind it got 66 % of what red started since it waits"
+    assert lines(overtaken=found) == [("overtaken", f"for 2.0 of 3.0 h: {part}; beyond that, red keeps room for it")]
 
 
 def test_whoever_has_the_right_is_told_that_room_is_kept() -> None:
