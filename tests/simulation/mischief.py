@@ -183,15 +183,19 @@ class Mischief:
         user, seconds = self._user(dice), dice.uniform(0, 60)
 
         def act() -> None:
-            user.ask("root", Pause())
+            paused = f"root/{user.ask('root', Pause())}"
             self._scene.kernel.sleep(seconds)
             user.ask("root", Resume())
-            while self._scene.laws.truth.paused:  # as with a release that is read before its hold
+            while self._stands(paused) or self._scene.laws.truth.paused:  # as with a release that is read before its hold
                 self._scene.kernel.sleep(30)
                 user.ask("root", Resume())
 
         self._do(act)
         return f"for {seconds:.0f} s"
+
+    def _stands(self, request: str) -> bool:
+        """Whether a request was not read yet."""
+        return f"{layout.INBOX}{request}.json" in self._scene.store.found(layout.INBOX, "")
 
     def _file(self, file: str, data: bytes, dice: Random) -> str:
         """Only once a good one is in force: a bastion that never saw one starts nothing, and the world would never end.

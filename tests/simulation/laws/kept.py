@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import inf
 
 from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause, Job, JobState, State
@@ -46,9 +47,8 @@ class KeptLaws:
         if not decided:
             return
         now, quota = decided[0], inputs(truth).quota
-        self.ends = {
-            key: at for key, at in self.ends.items() if now < at + PAUSE and _may_start(truth, key, quota, now)
-        }
+        kept = {key: at for key, at in self.ends.items() if now < at + PAUSE and _may_start(truth, key, quota, now)}
+        self.ends = {key: at for key, at in kept.items() if _place(key, kept) < _may_run(truth, key)}
         starts = [event for event in record.events if isinstance(event, Started)]
         # The first pass takes what is kept for whoever may take it. In what is kept after that, nobody may have slipped.
         for event in [event for event in starts if self._take(event, truth, quota, now)]:
@@ -139,9 +139,18 @@ def _may_start(truth: State, key: AttemptKey, quota: Quota | None, now: datetime
         or not quota.admits(job.user, job.project)
     ):
         return False
-    if job.max_parallel is not None and len(truth.live.get(job.id, ())) >= job.max_parallel:
-        return False
     return not job.after and job.id not in truth.doomed and not (job.begin and job.begin > now)
+
+
+def _may_run(truth: State, key: AttemptKey) -> float:
+    """Return how many more tasks of the job may run."""
+    most = truth.jobs[key.job].max_parallel
+    return inf if most is None else most - len(truth.live.get(key.job, ()))
+
+
+def _place(key: AttemptKey, kept: Iterable[AttemptKey]) -> int:
+    """Return the place of a try among those of its job."""
+    return sum(each.job == key.job and (each.task, each.attempt) < (key.task, key.attempt) for each in kept)
 
 
 def _since(job: Job) -> datetime:
