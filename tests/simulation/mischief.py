@@ -186,7 +186,8 @@ class Mischief:
             paused = f"root/{user.ask('root', Pause())}"
             self._scene.kernel.sleep(seconds)
             user.ask("root", Resume())
-            while self._stands(paused) or self._scene.laws.truth.paused:  # as with a release that is read before its hold
+            # It may be read before the pause, as a release may be before its hold.
+            while self._stands(paused) or self._scene.laws.truth.paused:
                 self._scene.kernel.sleep(30)
                 user.ask("root", Resume())
 
