@@ -41,7 +41,7 @@ PATIENCE, FULL = 0.6, 1 / 16
 """A job that asks for `FULL` of its project or more may be overtaken for `PATIENCE` times `gang_patience_s`. Its project
 is what it holds or its share, whichever is more."""
 
-BUDGET, PART = 1 / 4, 1 / 2
+BUDGET, PART = 1 / 4, 0.45
 LIGHT, HEAVY = 1 / 2, 2
 
 LATER = timedelta(minutes=1)
