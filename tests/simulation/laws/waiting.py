@@ -6,7 +6,7 @@ All is counted anew from the events: who held what, from when to when, and who h
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -96,10 +96,10 @@ class WaitingLaws:
                 self.met.add(job.id)
                 yield job, seconds, allowed
 
-    def keeps_from(self, job: Job, truth: State, now: datetime, free: Iterable[Resources] = ()) -> bool:
-        """Return True if its project may keep from a job what is free, for another one that waits for long.
+    def keeps_from(self, job: Job, truth: State, now: datetime, free: Sequence[Resources] = ()) -> bool:
+        """Return True if its project may keep from a job what is free at each runner, for another one that waits for long.
 
-        That is before it, or of another user; and nowhere is enough free for both.
+        That is before it, or of another user; and where it may start, nowhere is enough free for both.
         """
         least = PATIENCE * inputs(truth).config.gang_patience / 20
         for other in (truth.jobs[name] for name in truth.pending if name != job.id):
@@ -109,7 +109,7 @@ class WaitingLaws:
                 and (_place(other) < _place(job) or other.user != job.user)
                 and (now - _since(other)) / _SECOND > least
                 and not job.demand.keys().isdisjoint(other.demand)
-                and not any(fits(both, side) for side in free)
+                and not any(fits(both, side) for side in free[: _worst(other, free)])
             ):
                 return True
         return False
@@ -175,7 +175,7 @@ class WaitingLaws:
 
         Then the start took room that the job needs, if its own runner would do, too.
         """
-        runners = [*self.fleet][: (len(self.fleet) if job.max_tier is None else job.max_tier + 1)]
+        runners = [*self.fleet][: _worst(job, [*self.fleet])]
         both = {kind: amount + job.demand[kind] for kind, amount in self.size(event.key).items() if kind in job.demand}
         begun = {each.key for each in starts}
         live = [(key, attempt.runner) for key, _, attempt in truth.live_attempts() if key not in begun]
@@ -215,6 +215,11 @@ def _rank(job: Job) -> tuple[int, int]:
 
 def _place(job: Job) -> tuple[int, int, int]:
     return (*_rank(job), job.order)
+
+
+def _worst(job: Job, sides: Sequence[object]) -> int:
+    """Return how many runners, one for each tier, would do for a job."""
+    return len(sides) if job.max_tier is None else job.max_tier + 1
 
 
 def _since(job: Job) -> datetime:
