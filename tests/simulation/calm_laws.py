@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from bastion.model import layout
-from bastion.model.state.state import AttemptState, Cause, Job, JobState, State
+from bastion.model.state.state import AttemptState, Cause, Job, State
 from bastion.quota.demand import CLASSES, STANDARD
 from bastion.quota.resources import Resources, fits, minus, plus, total
 from bastion.quota.shares import Shares, amounts
 from bastion.schedule.lifecycle import FORMING
 from bastion.schedule.plan import inputs
 from bastion.service.reconcile import OVERTIME, STRAY_S
+from tests.simulation.laws.waiting import is_ready, keeps_from
 from tests.simulation.parts.broken import Broken
 from tests.simulation.parts.kernel import START
 from tests.simulation.scene import Scene
@@ -128,22 +129,23 @@ class CalmLaws:
             for runner, capacity in self.scene.fleet.items()
         ]
         within = self._within()
-        promised = {job.id for job in self._ready() if within(job, job.demand)}
-        for job in self._ready():
+        ready = list(self._ready())
+        promised = {job.id for job in ready if within(job, job.demand)}
+        for job in ready:
             soon = ENDS_S if promised - {job.id} else 0.0
             fitting = [
                 demand for demand in demands(state, job) if any(fits(demand, side) for side in free[: job.max_tier + 1])
             ]
             rests = now < rests_until(job) and not any(within(job, demand) for demand in fitting)
-            if fitting and not rests and not self.scene.laws.waiting.keeps_from(job, state, now, free):
+            if fitting and not rests and not keeps_from(job, state, now, free):
                 yield f"{job.id} waits at {state.seq} while {free} is free", START_S + soon
 
     def _kept_from(self) -> Iterator[Condition]:
         """A project whose share is not used gets it back from those that borrow."""
-        within = self._within()
+        within, state, now = self._within(), self.scene.laws.truth, self._now()
         for job in self._ready():
-            held = self.scene.laws.waiting.keeps_from(job, self.scene.laws.truth, self._now())
-            if within(job, job.demand) and CLASSES.index(job.job_class) <= STANDARD and not held:
+            claims = within(job, job.demand) and CLASSES.index(job.job_class) <= STANDARD
+            if claims and not keeps_from(job, state, now):
                 starts = self.scene.laws.starts_of[job.project]
                 yield (
                     f"{job.project} is kept from its share by others, after {starts} starts",
@@ -151,7 +153,10 @@ class CalmLaws:
                 )
 
     def _overtaken(self) -> Iterator[Condition]:
-        """Who was overtaken for too long starts soon. In a tier of a wall its project's share is not promised to it."""
+        """A job that was overtaken for too long starts soon.
+
+        This does not hold with walls: a project's share is promised of all tiers together, not of each.
+        """
         for job, _, _ in self.scene.laws.waiting.overtaken(self.scene.laws.truth, self._now()):
             yield f"{job.id} waits though its project overtook it for too long", RIGHT_S
 
@@ -175,14 +180,7 @@ class CalmLaws:
     def _ready(self) -> Iterator[Job]:
         """The jobs of which a task could start now, were there room."""
         state, now = self.scene.laws.truth, self._now()
-        for name in state.pending:
-            job = state.jobs[name]
-            fresh = job.fresh < job.count and job.rest is JobState.PENDING
-            again = any(not (at := job.tasks[number].ready_at) or at <= now for number in job.waiting)
-            begun = job.begin is None or job.begin <= now
-            room = job.max_parallel is None or len(state.live.get(name, ())) < job.max_parallel
-            if (fresh or again) and begun and room and not job.held and not job.after and name not in state.doomed:
-                yield job
+        return (job for name in state.pending if is_ready(job := state.jobs[name], state, now))
 
 
 def demands(state: State, job: Job) -> list[Resources]:

@@ -31,7 +31,10 @@ _SECOND = timedelta(seconds=1)
 
 @dataclass(slots=True)
 class Span:
-    """What an attempt held, from when to when; `place` is that of its job in the journal, `rank` the best that it had."""
+    """What an attempt held, and from when to when.
+
+    `place`: the place of its job in the journal. `rank`: the best rank that the job had meanwhile.
+    """
 
     project: str
     place: int
@@ -96,24 +99,6 @@ class WaitingLaws:
                 self.met.add(job.id)
                 yield job, seconds, allowed
 
-    def keeps_from(self, job: Job, truth: State, now: datetime, free: Sequence[Resources] = ()) -> bool:
-        """Return True if its project may keep from a job what is free at each runner, for another one that waits for long.
-
-        That is before it, or of another user; and where it may start, nowhere is enough free for both.
-        """
-        least = PATIENCE * inputs(truth).config.gang_patience / 20
-        for other in (truth.jobs[name] for name in truth.pending if name != job.id):
-            both = plus(job.demand, other.demand)
-            if (
-                other.project == job.project
-                and (_place(other) < _place(job) or other.user != job.user)
-                and (now - _since(other)) / _SECOND > least
-                and not job.demand.keys().isdisjoint(other.demand)
-                and not any(fits(both, side) for side in free[: _worst(other, free)])
-            ):
-                return True
-        return False
-
     def _passes(self, now: datetime) -> None:
         """Count what live attempts used since the last object."""
         if self.begun is not None and self._at is not None:
@@ -142,12 +127,14 @@ class WaitingLaws:
         """Check that the fold keeps what each project held and used."""
         if (truth.work is None) != (self.begun is None):
             raise Broken(f"the work of projects counts since {self.begun}, and the fold keeps {truth.work}")
+        if truth.work is None:
+            return
         held = Counter[tuple[str, str]]()
         for span in self.spans.values():
             for kind, amount in span.demand.items():
                 held[span.project, kind] += amount if span.end is None else 0
-        for (project, kind), amount in held.items() if truth.work is not None else ():
-            work = (truth.work or {}).get(project)
+        for (project, kind), amount in held.items():
+            work = truth.work.get(project)
             kept = work.kinds.get(kind) if work else None
             if (kept.held if kept else 0) != amount:
                 raise Broken(f"{project} is said to hold {kept.held if kept else 0} {kind}, its attempts hold {amount}")
@@ -189,12 +176,11 @@ class WaitingLaws:
         """
         names = {*truth.pending, *truth.live}
         jobs = [truth.jobs[name] for name in names if truth.jobs[name].project == project]
-        waiting = [job for job in jobs if job.id in truth.pending and _is_ready(job, truth, now)]
+        waiting = [job for job in jobs if job.id in truth.pending and is_ready(job, truth, now)]
         if not waiting or len({job.user for job in jobs}) > 1:
             return None
         first = min(waiting, key=_place)
-        differ = any(job.demand != first.demand for job in jobs)
-        return first if differ and all(_place(job) >= _place(first) for job in waiting) else None
+        return first if any(job.demand != first.demand for job in jobs) else None
 
     def _part(self, job: Job, kind: str, now: datetime) -> float:
         """Return the part of what its project used since a job waits that jobs behind it used, which started since then."""
@@ -207,6 +193,35 @@ class WaitingLaws:
         ]
         whole = sum(span.used(kind, since, now) for span in own)
         return sum(span.used(kind, since, now) for span in behind) / whole if whole else 0.0
+
+
+def keeps_from(job: Job, truth: State, now: datetime, free: Sequence[Resources] = ()) -> bool:
+    """Return True if a project may keep free room from a job of its own, for another one that has waited for long.
+
+    The other job stands before it, or is of another user. Nowhere that the other job may start is enough free for both.
+    `free`: what is free at each runner, one for each tier.
+    """
+    least = PATIENCE * inputs(truth).config.gang_patience / 20
+    for other in (truth.jobs[name] for name in truth.pending if name != job.id):
+        both = plus(job.demand, other.demand)
+        if (
+            other.project == job.project
+            and (_place(other) < _place(job) or other.user != job.user)
+            and (now - _since(other)) / _SECOND > least
+            and not job.demand.keys().isdisjoint(other.demand)
+            and not any(fits(both, side) for side in free[: _worst(other, free)])
+        ):
+            return True
+    return False
+
+
+def is_ready(job: Job, truth: State, now: datetime) -> bool:
+    """Return True if a task of the job could start now, were there room."""
+    fresh = job.fresh < job.count and job.rest is JobState.PENDING
+    again = any(not (at := job.tasks[number].ready_at) or at <= now for number in job.waiting)
+    room = job.max_parallel is None or len(truth.live.get(job.id, ())) < job.max_parallel
+    open_ = not (job.held or job.after or job.id in truth.doomed or (job.begin and job.begin > now))
+    return (fresh or again) and room and open_
 
 
 def _rank(job: Job) -> tuple[int, int]:
@@ -224,15 +239,6 @@ def _worst(job: Job, sides: Sequence[object]) -> int:
 
 def _since(job: Job) -> datetime:
     return max(job.since, job.begin) if job.begin else job.since
-
-
-def _is_ready(job: Job, truth: State, now: datetime) -> bool:
-    """Return True if a task of the job could start now, were there room."""
-    fresh = job.fresh < job.count and job.rest is JobState.PENDING
-    again = any(not (at := job.tasks[number].ready_at) or at <= now for number in job.waiting)
-    room = job.max_parallel is None or len(truth.live.get(job.id, ())) < job.max_parallel
-    open_ = not (job.held or job.after or job.id in truth.doomed or (job.begin and job.begin > now))
-    return (fresh or again) and room and open_
 
 
 def _may_reserve(job: Job, truth: State, now: datetime) -> bool:

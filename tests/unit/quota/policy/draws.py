@@ -283,7 +283,7 @@ def crowds(draw: st.DrawFn) -> Crowd:
 
 @st.composite
 def flows_of(draw: st.DrawFn, limits: Quota, project: str, kind: str, users: str) -> Flow:
-    """Of a project that asks for more of a kind than it is promised."""
+    """A flow of a project that asks for more of a kind than it is promised."""
     lasts, size = draw(st.sampled_from((300, 600, 900))), draw(st.sampled_from((1, 1, 2)))
     room = limits.total()[kind] / len(limits.shares)
     every = lasts * size / room / draw(st.sampled_from((1.1, 1.5, 2.0)))

@@ -59,7 +59,7 @@ def is_light(fleet: Fleet, project: str, user: str) -> bool:
 
 
 def weight(fleet: Fleet, project: str, user: str) -> float:
-    """What it held so far, if the fleet remembers it, and an hour of what it holds."""
+    """The use of a user: an hour of what they hold, and what they held so far if the fleet remembers it."""
     whole, held = total(fleet.capacity), used(fleet, project, user)
     now = max((amount / whole[kind] for kind, amount in held.items()), default=0.0)
     hours = [amount / whole[kind] for (*who, kind), amount in fleet.hours.items() if who == [project, user]]

@@ -31,8 +31,10 @@ SLACK = 360
 
 @dataclass
 class Recount:
-    """What a project used of each kind since a job waits, and how much of that by jobs before it: by what started since then,
-    and by all. Before the job of a light user is nobody who started since.
+    """The work of a project since a job waits, and the part of it that jobs before this one did.
+
+    Both are counted by kind, and twice: the work of what started since then, and all work. Nobody who started since then is
+    before the job of a light user.
 
     rights: some of what it used had started by the right of who was overtaken for too long.
     """
@@ -56,12 +58,10 @@ class Recount:
                     self.before.update(parts)
 
     def part_before(self) -> float:
-        """Of what the project used, the part of the jobs before it; of kinds and ways to count, where it is largest."""
-        return (
-            0.0
-            if self.light
-            else max((self.before[row] / used for row, used in self.used.items() if used), default=1.0)
-        )
+        """The part of the project's work that jobs before this one did: the largest of all kinds and ways to count."""
+        if self.light:
+            return 0.0
+        return max((self.before[row] / used for row, used in self.used.items() if used), default=1.0)
 
 
 def crowd(*flows: Flow, **job: Any) -> Crowd:
@@ -103,11 +103,12 @@ LARGE_JUNIORS = replace(
 def test_whoever_waits_starts_in_bounded_time(crowd: Crowd) -> None:
     """A job waits for at most its limit and the time of its seniors.
 
-    If others of its project had such a right meanwhile, it waits for the time of its seniors by `PART` if that is more; with
-    three users, of whom one may be heavy, for three times as long. The time of its seniors is the part of its wait that is to
-    all of it as their work is to all work of its project. Each of them that waits may take one tick, since a decision makes one
-    reservation for a project. Then the job waits until what runs of its project has ended, and some ticks more. A light user
-    has no seniors.
+    The time of its seniors is the part of its wait that is to all of it as their work is to all work of its project. A light
+    user has no seniors. The wait may be longer: if others of the project had such a right meanwhile, up to the time of the
+    seniors by 1 - `PART`; with three users, of whom one may be heavy, up to three times that time.
+
+    Each senior that waits may take one tick more, since a decision makes one reservation for a project. Then the job waits
+    until what runs of its project has ended, and some ticks.
     """
     users = {user for flow in crowd.flows for user in flow.users}
     fleet, recount, since = crowd.fleet(40_000), Recount("job", crowd.job.user not in users), crowd.job.at
